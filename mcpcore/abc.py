@@ -1,0 +1,82 @@
+"""The interface of transports: three small protocols, structural, with no base class to inherit.
+
+A transport moves whole messages and knows nothing about them. Whatever routing needs, an error code, the stream
+of a request, a header, travels as data on `Incoming` and `Outgoing`. Verbs and failures are anyio's.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from mcpcore.protocol.messages import Incoming, Outgoing
+
+__all__ = ["Channel", "ChannelInfo", "ClientTransport", "ServerTransport"]
+
+
+class ChannelInfo(Struct, frozen=True):
+    """What the driver has to know about a channel, read once.
+
+    Args:
+        transport: A short name for logs and telemetry: ``stdio``, ``http``, ``sse``, ``memory``, ``lines``.
+        one_shot: One message in, its answer out, then the channel closes (a modern HTTP exchange).
+        session_version: The legacy revision this channel is born with; None where ``initialize`` decides.
+        back_channel: Requests can be sent to the peer while one of its own is open.
+    """
+
+    transport: str
+    one_shot: bool = False
+    session_version: str | None = None
+    back_channel: bool = True
+
+
+class Channel(Protocol):
+    """A flow of whole messages to and from one peer.
+
+    Promised to implementers: `receive` is never called from two tasks at once, nor is `send`; `send` is never
+    cancelled except to close. Asked of them: messages whole and in order; half-close and breakage told apart;
+    `aclose` idempotent, and it unblocks `receive`.
+    """
+
+    @property
+    def info(self) -> ChannelInfo: ...
+
+    async def receive(self) -> list[Incoming]:
+        """Wait for messages and return all that are there, never an empty list.
+
+        Raises:
+            anyio.EndOfStream: No more input will come; finish what is open.
+            anyio.BrokenResourceError: The peer is gone.
+            anyio.ClosedResourceError: This side has closed the channel.
+        """
+        ...
+
+    async def send(self, messages: list[Outgoing]) -> None:
+        """Write all of ``messages`` in order.
+
+        Raises:
+            anyio.BrokenResourceError: The peer is gone.
+            anyio.ClosedResourceError: This side has closed the channel.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close both directions. Safe to call twice, and while `receive` waits."""
+        ...
+
+
+class ClientTransport(Protocol):
+    """Opens channels to a server."""
+
+    def open(self) -> AbstractAsyncContextManager[Channel]:
+        """Connect; the channel is closed when the context ends."""
+        ...
+
+
+class ServerTransport(Protocol):
+    """Accepts channels from clients."""
+
+    async def serve(self, handler: Callable[[Channel], Awaitable[None]], *, task_status: Any = ...) -> None:
+        """Call ``handler`` for each channel, concurrently, until cancelled or no more can come."""
+        ...

@@ -1,0 +1,85 @@
+"""What crosses the border between the core and a transport: whole messages, with their routing."""
+
+from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+
+from mcpcore.types.jsonrpc import RequestId
+
+__all__ = ["Incoming", "Kind", "Outgoing", "RequestScope"]
+
+
+class RequestScope(Struct, frozen=True):
+    """Facts about a message that only its transport knows. Opaque to the core, handed back on events.
+
+    Args:
+        transport: The name of the binding.
+        headers: Header fields, names in lower case; None where the binding has none.
+        peer: Address of the other end, for logs.
+        principal: Who calls, as authenticated by the transport; None for anonymous. Never taken from the message.
+        session_id: The legacy HTTP session.
+        context: A `contextvars.Context` in which the handler runs; None for a copy of the driver's own.
+    """
+
+    transport: str = ""
+    headers: Any = None
+    peer: str | None = None
+    principal: Any = None
+    session_id: str | None = None
+    context: Any = None
+
+
+class Incoming(Struct, frozen=True, gc=False):
+    """One whole message, as bytes of UTF-8 JSON.
+
+    Args:
+        data: The message. No framing.
+        headers: Header fields that mirror the body, where the binding has them: names in lower case.
+        tag: The binding's own; copied to every `Outgoing` that this message causes.
+        scope: See `RequestScope`.
+    """
+
+    data: bytes
+    headers: Any = None
+    tag: Any = None
+    scope: RequestScope | None = None
+
+
+class Kind(Enum):
+    """What an `Outgoing` is, for bindings that route."""
+
+    REQUEST = "request"
+    NOTIFICATION = "notification"
+    RESPONSE = "response"
+    ERROR = "error"
+    END = "end"
+    """No message: the request that ``request_id`` names ends without an answer (it was cancelled)."""
+
+
+class Outgoing(Struct, frozen=True, gc=False):
+    """One whole message to send, with what a binding needs to route it. A duplex binding writes ``data`` only.
+
+    Args:
+        data: The message as bytes of UTF-8 JSON, with no line break in it. Empty for `Kind.END`.
+        kind: Chooses between a plain and a streamed reply.
+        tag: From the `Incoming` that caused this one.
+        request_id: The request that this answers, or its own id for a request.
+        related_to: The peer's request on whose stream this belongs.
+        method: For requests and notifications.
+        headers: Header fields that mirror the body, for the client's HTTP binding.
+        error_code: For `Kind.ERROR`; chooses the HTTP status.
+        challenge: Scopes to ask for, where an error is a refusal for missing scopes.
+        cancels: The request of ours that this message withdraws.
+    """
+
+    data: bytes
+    kind: Kind
+    tag: Any = None
+    request_id: RequestId | None = None
+    related_to: RequestId | None = None
+    method: str | None = None
+    headers: Any = None
+    error_code: int | None = None
+    challenge: tuple[str, ...] | None = None
+    cancels: RequestId | None = None

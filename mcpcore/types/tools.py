@@ -1,0 +1,66 @@
+"""``tools/list`` and ``tools/call``."""
+
+from typing import Any, Literal
+
+from msgspec import UNSET, Raw, UnsetType, field
+
+from mcpcore.types._base import Object
+from mcpcore.types.content import ContentBlock
+from mcpcore.types.lifecycle import Icon
+
+__all__ = ["CallToolParams", "CallToolResult", "ListToolsResult", "Tool", "ToolAnnotations", "ToolExecution"]
+
+
+class ToolAnnotations(Object):
+    """Hints about a tool's behaviour. Untrusted unless the server is. Since 2025-03-26."""
+
+    title: str | None = None
+    read_only_hint: bool | None = None
+    destructive_hint: bool | None = None
+    idempotent_hint: bool | None = None
+    open_world_hint: bool | None = None
+
+
+class ToolExecution(Object):
+    """2025-11-25 only; tolerated on input, never sent."""
+
+    task_support: Literal["forbidden", "optional", "required"] | None = None
+
+
+class Tool(Object):
+    name: str
+    input_schema: dict[str, Any]
+    title: str | None = None
+    description: str | None = None
+    output_schema: dict[str, Any] | None = None
+    annotations: ToolAnnotations | None = None
+    icons: list[Icon] | None = None
+    execution: ToolExecution | None = None
+    meta: dict[str, Any] | None = field(name="_meta", default=None)
+
+
+class ListToolsResult(Object):
+    tools: list[Tool]
+    next_cursor: str | None = None
+    ttl_ms: int | None = None
+    cache_scope: Literal["public", "private"] | None = None
+    meta: dict[str, Any] | None = field(name="_meta", default=None)
+
+
+class CallToolParams(Object):
+    """``arguments`` stays raw: the tool's own decoder reads it, once."""
+
+    name: str
+    arguments: Raw | UnsetType = UNSET
+    input_responses: dict[str, Raw] | None = None
+    request_state: str | None = None
+    meta: Raw | UnsetType = field(name="_meta", default=UNSET)
+
+
+class CallToolResult(Object):
+    """What a tool gave. A failure of the tool is a result with ``is_error``, not a JSON-RPC error."""
+
+    content: list[ContentBlock] = field(default_factory=list)
+    structured_content: Any = UNSET
+    is_error: bool | None = None
+    meta: dict[str, Any] | None = field(name="_meta", default=None)
