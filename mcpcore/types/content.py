@@ -103,7 +103,7 @@ class ToolResultContent(Object, tag="tool_result", tag_field="type"):
     """The answer to a `ToolUseContent` (sampling, since 2025-11-25)."""
 
     tool_use_id: str
-    content: list[ContentBlock] = []
+    content: list[ContentBlock] = field(default_factory=list)
     structured_content: Any = UNSET
     is_error: bool | None = None
     meta: dict[str, Any] | None = field(name="_meta", default=None)

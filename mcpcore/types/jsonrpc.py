@@ -50,7 +50,7 @@ class Envelope(Struct, gc=False):
     error: Raw | UnsetType = UNSET
 
 
-class ErrorData(Object, frozen=True):
+class ErrorData(Object):
     """The ``error`` member of an error response."""
 
     code: int

@@ -9,7 +9,7 @@ from mcpcore.types._base import Object
 __all__ = ["AcknowledgedParams", "ListenParams", "SubscriptionFilter"]
 
 
-class SubscriptionFilter(Object, frozen=True):
+class SubscriptionFilter(Object):
     """What a subscription wants, or was granted."""
 
     tools_list_changed: bool | None = None
