@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from mcpcore.exceptions import RemoteProtocolError
 from mcpcore.types.jsonrpc import RequestId
 
 __all__ = ["Incoming", "Kind", "Outgoing", "RequestScope"]
@@ -38,12 +39,14 @@ class Incoming(Struct, frozen=True, gc=False):
         headers: Header fields that mirror the body, where the binding has them: names in lower case.
         tag: The binding's own; copied to every `Outgoing` that this message causes.
         scope: See `RequestScope`.
+        problem: Set where framing could not produce a message: what to answer. ``data`` is empty then.
     """
 
     data: bytes
     headers: Any = None
     tag: Any = None
     scope: RequestScope | None = None
+    problem: RemoteProtocolError | None = None
 
 
 class Kind(Enum):

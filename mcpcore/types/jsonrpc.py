@@ -43,7 +43,7 @@ class Envelope(Struct, gc=False):
     """Any message as it arrives: what is not ours to read yet stays raw."""
 
     jsonrpc: Literal["2.0"]
-    id: int | str | UnsetType = UNSET
+    id: int | str | UnsetType | None = UNSET
     method: str | UnsetType = UNSET
     params: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET

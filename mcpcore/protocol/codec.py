@@ -1,0 +1,207 @@
+"""Bytes to envelopes and back.
+
+Reading: one pass of msgspec finds the envelope and leaves ``params``, ``result`` and ``error`` raw. Only when msgspec
+refuses a message does the slower standard parser look at it, to find out what was wrong and under which id to say so.
+
+Writing: results and parameters are encoded once and the members that the protocol adds are spliced in as bytes that
+were encoded before, so that adding them costs no second pass.
+"""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from mcpcore.types.jsonrpc import INVALID_REQUEST, PARSE_ERROR, Envelope, ErrorData, RequestId
+
+__all__ = [
+    "EMPTY",
+    "Unreadable",
+    "absent",
+    "decode",
+    "encode",
+    "encode_error",
+    "encode_notification",
+    "encode_request",
+    "encode_result",
+    "is_batch",
+    "splice",
+    "split_batch",
+]
+
+EMPTY: Final = b"{}"
+
+encode = msgspec.json.Encoder().encode
+"""Encode any value as compact JSON."""
+
+_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+
+_decode_envelope = msgspec.json.Decoder(Envelope).decode
+_decode_batch = msgspec.json.Decoder(list[Raw]).decode
+
+
+class Unreadable(Exception):
+    """A message that is no JSON-RPC message.
+
+    Args:
+        error: What to answer.
+        id: The id to answer under; UNSET where none could be read.
+        is_answer: It was meant as an answer. Those are never answered, or two peers could argue for ever.
+    """
+
+    def __init__(self, code: int, message: str, id: RequestId | UnsetType = UNSET, *, is_answer: bool = False) -> None:
+        super().__init__(message)
+        self.error = ErrorData(code, message)
+        self.id = id
+        self.is_answer = is_answer
+
+
+def decode(data: bytes | Raw, max_depth: int) -> Envelope:
+    """Decode one message.
+
+    Args:
+        data: UTF-8 JSON without framing.
+        max_depth: How deep arrays and objects may nest.
+
+    Raises:
+        Unreadable: It is no JSON-RPC message; see there.
+    """
+    data = bytes(data)
+    # Fewer brackets than levels allowed settles it for nearly every message, with two fast counts.
+    if data.count(b"[") + data.count(b"{") > max_depth and _depth_exceeds(data, max_depth):
+        raise Unreadable(INVALID_REQUEST, f"Invalid Request: nested deeper than {max_depth} levels", _id_of(data))
+    try:
+        return _decode_envelope(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _diagnose(data, error) from None
+
+
+def absent(raw: Raw | UnsetType) -> bool:
+    """Tell whether a raw member is missing. Null counts as missing: peers write it for optional members."""
+    return raw is UNSET or bytes(raw) == b"null"
+
+
+def is_batch(data: bytes) -> bool:
+    """Tell whether a message is a JSON-RPC batch."""
+    return data[:1] == b"[" or data.lstrip()[:1] == b"["
+
+
+def split_batch(data: bytes) -> list[Raw]:
+    """Return the members of a batch.
+
+    Raises:
+        Unreadable: It is no JSON array, or an empty one.
+    """
+    try:
+        members = _decode_batch(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise Unreadable(PARSE_ERROR, "Parse error: not valid JSON") from None
+    if not members:
+        raise Unreadable(INVALID_REQUEST, "Invalid Request: an empty batch")
+    return members
+
+
+def _id_of(data: bytes) -> RequestId | UnsetType:
+    """Return the id of a message whose other members are of no use, if msgspec can find it."""
+    try:
+        id = _decode_envelope(data).id
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return UNSET
+    return UNSET if id is None else id
+
+
+def _diagnose(data: bytes, refusal: Exception) -> Unreadable:
+    """Find out what is wrong with a message that msgspec refused."""
+    import json  # costs start-up time and is needed for malformed input only
+
+    try:
+        value: Any = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return Unreadable(PARSE_ERROR, "Parse error: not valid JSON")
+    if not isinstance(value, dict):
+        return Unreadable(INVALID_REQUEST, f"Invalid Request: a message is an object, not {_json_type(value)}")
+    message: dict[str, Any] = value
+    is_answer = "method" not in message and ("result" in message or "error" in message)
+    id = message.get("id")
+    readable = id if isinstance(id, int | str) and not isinstance(id, bool) and _is_unicode(id) else UNSET
+    if not isinstance(refusal, msgspec.ValidationError):
+        # Well-formed for the standard parser only: a lone surrogate or a number that is out of range.
+        return Unreadable(PARSE_ERROR, "Parse error: not valid Unicode text", readable, is_answer=is_answer)
+    if "id" in message and readable is UNSET:
+        what = f"Invalid Request: id is a string or an integer, not {_json_type(id)}"
+    elif message.get("jsonrpc") != "2.0":
+        what = 'Invalid Request: jsonrpc is "2.0"'
+    else:
+        what = f"Invalid Request: method is a string, not {_json_type(message.get('method'))}"
+    return Unreadable(INVALID_REQUEST, what, readable, is_answer=is_answer)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _is_unicode(value: int | str) -> bool:
+    return isinstance(value, int) or not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _json_type(value: Any) -> str:
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a fraction" if isinstance(value, float) else "a number")
+
+
+def _depth_exceeds(data: bytes, limit: int) -> bool:
+    """Measure nesting on the bytes: take the strings out, keep the brackets, peel the innermost pairs off in rounds."""
+    import re
+
+    brackets = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", data).translate(None, _NOT_BRACKETS)
+    for _ in range(limit):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if not brackets:
+            return False
+    return True
+
+
+# -- writing -----------------------------------------------------------------------------------------------------
+
+
+def _id(request_id: RequestId) -> bytes:
+    return b"%d" % request_id if type(request_id) is int else encode(request_id)
+
+
+def splice(body: bytes, *members: bytes) -> bytes:
+    """Put encoded members, such as ``b'"ttlMs":0'``, in front of those of the encoded object ``body``."""
+    head = b",".join(members)
+    if not head:
+        return body
+    return b"".join((b"{", head, b"}")) if body == EMPTY else b"".join((b"{", head, b",", body[1:]))
+
+
+def encode_request(request_id: RequestId, method: str, params: bytes = EMPTY) -> bytes:
+    """Make a request. Without parameters there is no ``params`` member."""
+    head = b"".join((b'{"jsonrpc":"2.0","id":', _id(request_id), b',"method":', encode(method)))
+    return head + b"}" if params == EMPTY else b"".join((head, b',"params":', params, b"}"))
+
+
+def encode_notification(method: str, params: bytes = EMPTY) -> bytes:
+    """Make a notification. Without parameters there is no ``params`` member."""
+    head = b'{"jsonrpc":"2.0","method":' + encode(method)
+    return head + b"}" if params == EMPTY else b"".join((head, b',"params":', params, b"}"))
+
+
+def encode_result(request_id: RequestId, result: bytes, stamp: bytes = b"") -> bytes:
+    """Make a result response; ``stamp`` is encoded members with a trailing comma, put first into the result."""
+    if stamp:
+        if result == EMPTY:
+            result = b"".join((b"{", stamp[:-1], b"}"))
+        else:
+            return b"".join((b'{"jsonrpc":"2.0","id":', _id(request_id), b',"result":{', stamp, result[1:], b"}"))
+    return b"".join((b'{"jsonrpc":"2.0","id":', _id(request_id), b',"result":', result, b"}"))
+
+
+def encode_error(request_id: RequestId | UnsetType | None, error: ErrorData) -> bytes:
+    """Make an error response. UNSET leaves the id out, None writes null."""
+    body = encode(error)
+    if request_id is UNSET:
+        return b"".join((b'{"jsonrpc":"2.0","error":', body, b"}"))
+    id = b"null" if request_id is None else _id(request_id)
+    return b"".join((b'{"jsonrpc":"2.0","id":', id, b',"error":', body, b"}"))
