@@ -94,6 +94,7 @@ class Connection:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._outbox: list[Outgoing] = []
+        self._outbox_size = 0
         self._inbound: dict[RequestId, Inbound] = {}
         self._outbound: dict[RequestId, Outbound] = {}
         self._next_id = 0
@@ -126,13 +127,22 @@ class Connection:
 
     def messages_to_send(self) -> list[Outgoing]:
         """Hand out what is queued, in wire order, and forget it."""
-        messages, self._outbox = self._outbox, []
+        messages, self._outbox, self._outbox_size = self._outbox, [], 0
         return messages
 
     @property
     def has_messages(self) -> bool:
         """Something is queued."""
         return bool(self._outbox)
+
+    @property
+    def queued_bytes(self) -> int:
+        """How much is queued, in bytes; what back-pressure is measured by."""
+        return self._outbox_size
+
+    def is_open(self, request_id: RequestId) -> bool:
+        """Tell whether a request of the peer can still be answered: it came, and was neither answered nor cancelled."""
+        return request_id in self._inbound
 
     @property
     def open_requests(self) -> int:
@@ -301,7 +311,7 @@ class Connection:
             batch.answers.append(data)
         else:
             known = None if id is UNSET else id
-            self._outbox.append(Outgoing(data, Kind.ERROR, message.tag, known, error_code=error.code))
+            self._queue(Outgoing(data, Kind.ERROR, message.tag, known, error_code=error.code))
         return MessageRejected(error, answered=True)
 
     def _open(self, id: RequestId, exchange: Inbound) -> None:
@@ -320,7 +330,7 @@ class Connection:
     ) -> None:
         batch = exchange.batch
         if batch is None:
-            self._outbox.append(Outgoing(data, kind, exchange.tag, id, error_code=code, challenge=challenge))
+            self._queue(Outgoing(data, kind, exchange.tag, id, error_code=code, challenge=challenge))
         else:
             batch.answers.append(data)
             self._settle(batch)
@@ -329,7 +339,7 @@ class Connection:
         batch.open -= 1
         if batch.open == 0 and batch.answers:
             data = b"".join((b"[", b",".join(batch.answers), b"]"))
-            self._outbox.append(Outgoing(data, Kind.RESPONSE, batch.tag))
+            self._queue(Outgoing(data, Kind.RESPONSE, batch.tag))
 
     def _cancelled(self, params: CancelledParams) -> list[Event]:
         id = params.request_id
@@ -342,11 +352,12 @@ class Connection:
         if exchange.batch is not None:
             self._settle(exchange.batch)
         elif exchange.tag is not None:
-            self._outbox.append(Outgoing(b"", Kind.END, exchange.tag, id))
+            self._queue(Outgoing(b"", Kind.END, exchange.tag, id))
         return [RequestCancelled(id, params.reason)]
 
     def _drop_queued(self, withdrawn: Callable[[Outgoing], bool]) -> None:
         self._outbox = [queued for queued in self._outbox if not withdrawn(queued)]
+        self._outbox_size = sum(len(queued.data) for queued in self._outbox)
 
     # -- notifications and answers of the peer -------------------------------------------------------------------
 
@@ -409,6 +420,10 @@ class Connection:
         text = f"the answer to {exchange.method.name} cannot be used: {what}"
         return MessageRejected(ErrorData(INVALID_REQUEST, text), answered=False, id=id)
 
+    def _queue(self, outgoing: Outgoing) -> None:
+        self._outbox.append(outgoing)
+        self._outbox_size += len(outgoing.data)
+
     # -- what we send ----------------------------------------------------------------------------------------------
 
     def _request(
@@ -427,7 +442,7 @@ class Connection:
         request_id = self._take_id() if id is None else id
         self._outbound[request_id] = Outbound(row, params, progress)
         data = codec.encode_request(request_id, row.name, stamped)
-        self._outbox.append(Outgoing(data, Kind.REQUEST, tag, request_id, related_to=related_to, method=row.name))
+        self._queue(Outgoing(data, Kind.REQUEST, tag, request_id, related_to=related_to, method=row.name))
         return request_id
 
     def _take_id(self) -> RequestId:
@@ -447,9 +462,7 @@ class Connection:
     ) -> None:
         body = encode_fitted(params, version)
         data = codec.encode_notification(method, codec.splice(body, stamp) if stamp else body)
-        self._outbox.append(
-            Outgoing(data, Kind.NOTIFICATION, tag, related_to=related_to, method=method, cancels=cancels)
-        )
+        self._queue(Outgoing(data, Kind.NOTIFICATION, tag, related_to=related_to, method=method, cancels=cancels))
 
     def _queue_cancelled(self, request_id: RequestId, reason: str | None) -> None:
         raise NotImplementedError

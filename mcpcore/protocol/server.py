@@ -81,27 +81,21 @@ class ServerConfig:
     ttl_ms: int = 0
     cache_scope: str = "private"
     limits: Limits = field(default_factory=Limits)
+    legacy_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    modern_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)
     methods: dict[str, dict[str, Method]] = field(init=False, repr=False, compare=False)
     stamp: bytes = field(init=False, repr=False, compare=False)
     cache_stamp: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        for name, known in (("legacy_versions", LEGACY_VERSIONS), ("modern_versions", MODERN_VERSIONS)):
+            object.__setattr__(self, name, tuple(version for version in known if version in self.versions))
         served = {version: self._served(version) for version in self.versions}
         object.__setattr__(self, "methods", served)
         info = codec.encode({SERVER_INFO: self.info})
         object.__setattr__(self, "stamp", b'"resultType":"complete","_meta":' + info + b",")
         hints = codec.encode({"ttlMs": self.ttl_ms, "cacheScope": self.cache_scope})
         object.__setattr__(self, "cache_stamp", self.stamp + hints[1:-1] + b",")
-
-    @property
-    def legacy_versions(self) -> tuple[str, ...]:
-        """The legacy revisions among ``versions``."""
-        return tuple(version for version in LEGACY_VERSIONS if version in self.versions)
-
-    @property
-    def modern_versions(self) -> tuple[str, ...]:
-        """The modern revisions among ``versions``."""
-        return tuple(version for version in MODERN_VERSIONS if version in self.versions)
 
     def _served(self, version: str) -> dict[str, Method]:
         rows = methods_of(Direction.TO_SERVER, version, self.extensions)
