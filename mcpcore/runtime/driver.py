@@ -13,7 +13,7 @@ half, and the order on the wire is the order of calls on the core.
 import contextvars
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any
 
 import anyio
@@ -29,6 +29,7 @@ from mcpcore.protocol.events import (
     Event,
     InputRequired,
     MessageRejected,
+    ProgressReceived,
     RequestCancelled,
     RequestReceived,
     ResultReceived,
@@ -83,7 +84,7 @@ class Driver:
         self._ended = anyio.Event()
         self._idle = anyio.Event()
         self._broken: BaseException | None = None
-        self.closing = False
+        self._closed = False
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -107,7 +108,8 @@ class Driver:
         except BaseExceptionGroup as group:
             raise _first_leaf(group) from None
         finally:
-            self.closing = True
+            self._closed = True
+            self._end(anyio.ClosedResourceError())
             self._fail_waiters()
             with anyio.CancelScope(shield=True), anyio.move_on_after(self._limits.drain):
                 await self._channel.aclose()
@@ -241,6 +243,10 @@ class Driver:
         kind = type(event)
         if kind is ResultReceived or kind is ErrorReceived or kind is InputRequired:
             self._resolve(event)  # type: ignore[arg-type]  # one of the three
+        elif isinstance(event, ProgressReceived):
+            waiter = self._waiters.get(event.id)
+            if waiter is not None:
+                waiter.push(event)
         elif kind is RequestCancelled:
             self._cancel_handler(event)  # type: ignore[arg-type]
         elif isinstance(event, MessageRejected):
@@ -292,17 +298,24 @@ class Driver:
 
     def wake_writer(self) -> None:
         """Have what is queued written soon, for callers that cannot wait."""
-        if self.connection.has_messages and not self._writing and self._tasks is not None and not self.closing:
+        if self.connection.has_messages and not self._writing and self._tasks is not None and not self._closed:
             self._tasks.start_soon(self.flush)
 
     # -- requests of ours ----------------------------------------------------------------------------------------
 
-    async def request(self, send: Callable[[], RequestId], timeout: float | None = None) -> Answer:
+    async def request(
+        self,
+        send: Callable[[], RequestId],
+        *,
+        timeout: float | None = None,
+        on_progress: Callable[[ProgressReceived], Awaitable[None]] | None = None,
+    ) -> Answer:
         """Send a request and wait for its answer.
 
         Args:
             send: Queues the request on the core and returns its id.
-            timeout: Seconds; None waits for ever.
+            timeout: Seconds, whatever progress is made; None waits for ever.
+            on_progress: Awaited in this task for each progress notification, in order, all before the answer.
 
         Raises:
             TimeoutError: No answer in time; the peer has been told that the request is cancelled.
@@ -310,16 +323,20 @@ class Driver:
 
         Cancellation tells the peer, too, and a late answer is ignored.
         """
-        if self.closing or self._ended.is_set():
+        if self._ended.is_set():
             raise self.lost()
         request_id = send()
-        waiter = self._waiters[request_id] = _Waiter()
+        waiter = self._waiters[request_id] = _Waiter(with_progress=on_progress is not None)
         try:
             await self.flush()
             with anyio.fail_after(timeout):
-                return await waiter.wait()
+                while (progress := await waiter.wait()) is not None:
+                    if on_progress is not None:
+                        await on_progress(progress)
+            return waiter.answer()
         finally:
-            if self._waiters.pop(request_id, None) is not None and waiter.pending:
+            del self._waiters[request_id]
+            if waiter.pending:
                 self.connection.cancel(request_id, "no longer wanted")
                 self.wake_writer()
 
@@ -344,18 +361,24 @@ class Driver:
 
 
 class _Waiter:
-    """One answer, awaited once."""
+    """The answer to one request of ours, and the progress that comes before it. Awaited by one task."""
 
-    __slots__ = ("_answer", "_error", "_event")
+    __slots__ = ("_answer", "_error", "_event", "_progress")
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_progress: bool) -> None:
         self._event = anyio.Event()
         self._answer: Answer | None = None
         self._error: BaseException | None = None
+        self._progress: deque[ProgressReceived] | None = deque() if with_progress else None
 
     @property
     def pending(self) -> bool:
         return self._answer is None and self._error is None
+
+    def push(self, progress: ProgressReceived) -> None:
+        if self._progress is not None:
+            self._progress.append(progress)
+            self._event.set()
 
     def set(self, answer: Answer) -> None:
         self._answer = answer
@@ -365,11 +388,19 @@ class _Waiter:
         self._error = error
         self._event.set()
 
-    async def wait(self) -> Answer:
-        if self.pending:
+    async def wait(self) -> ProgressReceived | None:
+        """Return the next progress, or None when the answer is there and all progress has been handed out."""
+        while not self._progress:
+            if not self.pending:
+                return None
+            if self._event.is_set():
+                self._event = anyio.Event()
             await self._event.wait()
+        return self._progress.popleft()
+
+    def answer(self) -> Answer:
         if self._answer is None:
-            assert self._error is not None
+            assert self._error is not None  # wait() returned None
             raise self._error
         return self._answer
 
