@@ -1,0 +1,139 @@
+"""Reading annotations: strings resolved with the names that were in scope, wrappers taken off one at a time."""
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import partial
+from types import FrameType, MethodType, NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from mcpcore.exceptions import DefinitionError
+
+__all__ = ["describe", "enclosing_names", "innermost", "layers", "resolve", "split_annotated", "split_optional"]
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_CO_OPTIMIZED = 0x0001  # set for function bodies, clear for class and module bodies
+
+
+def layers(fn: Any) -> Iterator[Any]:
+    """Yield ``fn`` and everything it wraps, outermost first.
+
+    Partials, bound methods, static and class methods and `functools.wraps` wrappers are taken off one by one; an object
+    with ``__call__`` is followed by that method.
+    """
+    while True:
+        yield fn
+        if isinstance(fn, partial):
+            fn = fn.func
+        elif isinstance(fn, MethodType | staticmethod | classmethod):
+            fn = fn.__func__
+        elif not hasattr(fn, "__code__") and not isinstance(fn, type) and hasattr(type(fn).__call__, "__code__"):
+            if not hasattr(fn, "__wrapped__"):
+                fn = type(fn).__call__
+                continue
+            yield type(fn).__call__
+            fn = fn.__wrapped__
+        elif hasattr(fn, "__wrapped__"):
+            fn = fn.__wrapped__
+        else:
+            return
+
+
+def innermost(fn: Any) -> Any:
+    """Return the last of `layers`: the function that the author wrote."""
+    *_, function = layers(fn)
+    return function
+
+
+def enclosing_names(fn: Any) -> dict[str, Any]:
+    """Return what the string annotations of ``fn`` need of the functions and classes around its definition.
+
+    To be called while they run, which is when a decorator is applied: the names are gone afterwards. Only what the
+    annotations mention is kept, so that nothing else of the caller stays alive.
+    """
+    annotations: Mapping[str, Any] = getattr(innermost(fn), "__annotations__", {})
+    wanted = {name for text in annotations.values() if isinstance(text, str) for name in _IDENTIFIER.findall(text)}
+    found: dict[str, Any] = {}
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "mcpcore":
+        frame = frame.f_back
+    while wanted and frame is not None and frame.f_locals is not frame.f_globals:
+        names = frame.f_locals
+        found = {name: names[name] for name in wanted if name in names} | found
+        if frame.f_code.co_flags & _CO_OPTIMIZED:
+            break  # what called this function is not what encloses it; a class body is called where it stands
+        frame = frame.f_back
+    return found
+
+
+def resolve(fn: Any, annotations: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``annotations`` of ``fn`` with strings replaced by what they name, `Annotated` metadata kept.
+
+    Raises:
+        DefinitionError: A name is not known, neither in the module of ``fn`` nor around it.
+    """
+    function = innermost(fn)
+    module = getattr(function, "__globals__", {})
+    local = {**_closure(function), **names}
+    resolved = {}
+    for parameter, annotation in annotations.items():
+        holder = SimpleNamespace(__annotations__={parameter: annotation})
+        try:
+            resolved[parameter] = get_type_hints(holder, module, local, include_extras=True)[parameter]
+        except NameError as exc:
+            where = "the return annotation" if parameter == "return" else f"parameter {parameter!r}"
+            raise DefinitionError(
+                f"{getattr(function, '__qualname__', function)}: {where} is annotated {annotation!r}, and {exc}. "
+                "Import the name at run time (not only under TYPE_CHECKING) or define it before the function."
+            ) from exc
+        except (SyntaxError, TypeError) as exc:
+            raise DefinitionError(
+                f"{getattr(function, '__qualname__', function)}: parameter {parameter!r} is annotated "
+                f"{annotation!r}, which is no type ({exc}). Write a type, or Annotated[type, …]."
+            ) from exc
+    return resolved
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    """Return the enclosing functions' variables that ``function`` uses itself."""
+    names: tuple[str, ...] = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    found = {}
+    for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return found
+
+
+def split_annotated(tp: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return the type inside `Annotated` and ``type X = …`` aliases, and all metadata, outermost first."""
+    metadata: tuple[Any, ...] = ()
+    while True:
+        if get_origin(tp) is Annotated:
+            tp, *more = get_args(tp)
+            metadata += tuple(more)
+        elif hasattr(tp, "__value__") and type(tp).__name__ == "TypeAliasType":
+            tp = tp.__value__
+        else:
+            return tp, metadata
+
+
+def split_optional(tp: Any) -> tuple[Any, bool]:
+    """Return ``tp`` without None, and whether None was a member."""
+    if get_origin(tp) not in (Union, UnionType):
+        return tp, False
+    members = get_args(tp)
+    rest = tuple(member for member in members if member is not NoneType)
+    if len(rest) == len(members) or not rest:
+        return tp, False
+    return Union[rest], True  # noqa: UP007 - built from a tuple
+
+
+def describe(annotation: Any) -> str:
+    """Return ``annotation`` as an author would write it, for messages."""
+    if isinstance(annotation, str):
+        return annotation
+    if isinstance(annotation, type) and not get_args(annotation):
+        return annotation.__name__
+    return re.sub(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])", "", str(annotation).replace("typing.", ""))
