@@ -223,12 +223,13 @@ class ClientConnection(Connection):
         body = codec.EMPTY if params is None else encode_fitted(params, self._negotiated().version)
         return self._send(self._method(method), body, b"", meta, progress, log_level)
 
-    def retry(self, required: InputRequired, responses: dict[str, Object]) -> RequestId:
+    def retry(self, required: InputRequired, responses: dict[str, Object], *, progress: bool = False) -> RequestId:
         """Ask again with the inputs that the server wanted: a new request with a new id.
 
         Args:
             required: The interim answer; its state is sent back as it came.
             responses: A result for each of its ``input_requests``, by key.
+            progress: Ask for progress notifications.
         """
         version = self._negotiated().version
         members: list[bytes] = []
@@ -237,7 +238,7 @@ class ClientConnection(Connection):
             members.append(b'"inputResponses":' + codec.encode(fitted))
         if required.request_state is not None:
             members.append(b'"requestState":' + codec.encode(required.request_state))
-        return self._send(self._method(required.method), required.params, b",".join(members), None, False, None)
+        return self._send(self._method(required.method), required.params, b",".join(members), None, progress, None)
 
     def listen(self, wanted: SubscriptionFilter) -> RequestId:
         """Open a subscription (modern). `SubscriptionAcknowledged` tells what was granted; `cancel` ends it."""

@@ -167,8 +167,13 @@ class SSEDecoder:
         self._at_start = True
         self._after_cr = False  # the last byte was a CR; an LF now belongs to it
         self._skipping_line = False
-        self._skipping_event = False  # too long, which has been reported
-        self._clear()
+        # The event so far.
+        self._data: list[bytes] = []
+        self._size = 0
+        self._event = ""
+        self._id: str | None = None
+        self._retry: int | None = None
+        self._skipping_event = False  # it is too long, which has been reported
 
     def receive(self, data: bytes) -> list[ServerSentEvent | RemoteProtocolError]:
         """Take the next bytes of the stream, return the events that they complete, in order."""
@@ -254,11 +259,11 @@ class SSEDecoder:
         self._clear()
 
     def _clear(self) -> None:
-        self._data: list[bytes] = []
+        self._data = []
         self._size = 0
         self._event = ""
-        self._id: str | None = None
-        self._retry: int | None = None
+        self._id = None
+        self._retry = None
         self._skipping_event = False
 
 

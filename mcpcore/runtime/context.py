@@ -1,0 +1,438 @@
+"""What handlers may ask for by annotating a parameter: `Context`, `SyncContext`, `TransportContext`, `ServerSession`.
+
+All are views on one request. `Context` is for ``async def``, `SyncContext` for ``def`` (in its worker thread);
+`TransportContext` only tells and never sends, so it is there in every mode.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar, overload
+
+import anyio
+import anyio.from_thread
+
+from mcpcore.exceptions import CapabilityError
+from mcpcore.providers.markers import Demand, Elicit, Injection, RequestMeta, Roots, Sample
+from mcpcore.runtime.questions import ElicitReply, Question
+from mcpcore.runtime.request import Request
+from mcpcore.types.lifecycle import ClientCapabilities, Implementation
+from mcpcore.types.meta import LogLevel, ProgressToken
+from mcpcore.types.roots import Root
+from mcpcore.types.sampling import CreateMessageResult, SamplingMessage
+from mcpcore.types.utilities import EmptyParams
+from mcpcore.versions import Era
+
+__all__ = ["INJECTIONS", "Context", "ServerSession", "SyncContext", "TransportContext"]
+
+T = TypeVar("T")
+
+_DEFAULT_MESSAGE: Final = "Please provide the required information."
+
+
+class TransportContext(Mapping[str, Any]):
+    """Facts about the request that its transport vouches for. Cannot send anything.
+
+    As a mapping it holds ``transport``, ``headers``, ``peer``, ``principal`` and ``session_id``, those that are known.
+    """
+
+    __mcpcore_injection__ = Injection("transport_context", Demand.TRANSPORT)
+
+    def __init__(self, request: Request) -> None:
+        self._scope = request.scope
+        names = ("transport", "headers", "peer", "principal", "session_id")
+        known = {name: getattr(self._scope, name) for name in names}
+        self._known = {name: value for name, value in known.items() if value is not None}
+
+    @property
+    def transport(self) -> str:
+        """The binding: ``stdio``, ``http``, ``sse``, ``memory``, …"""
+        return self._scope.transport
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Header fields, names in lower case; empty where the binding has none."""
+        headers: Mapping[str, str] = self._scope.headers or {}
+        return headers
+
+    @property
+    def principal(self) -> Any:
+        """Who calls, as authenticated by the transport; None for anonymous."""
+        return self._scope.principal
+
+    @property
+    def peer(self) -> str | None:
+        """Address of the other end."""
+        return self._scope.peer
+
+    def __getitem__(self, key: str) -> Any:
+        return self._known[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+class _View:
+    """What both contexts tell without waiting."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    @property
+    def request_id(self) -> int | str:
+        """The id that the client gave the request."""
+        return self._request.event.id
+
+    @property
+    def progress_token(self) -> ProgressToken | None:
+        """The token for progress; None when the client did not ask. ``0`` is a token."""
+        return self._request.event.progress_token
+
+    @property
+    def wants_progress(self) -> bool:
+        """The client asked for progress; use it to skip costly bookkeeping."""
+        return self._request.event.progress_token is not None
+
+    @property
+    def meta(self) -> RequestMeta:
+        """The request's ``_meta``: untrusted data of the caller."""
+        return self._request.meta
+
+    @property
+    def transport(self) -> TransportContext:
+        """What the transport knows: headers, peer, principal."""
+        return TransportContext(self._request)
+
+    @property
+    def principal(self) -> Any:
+        """Who calls, as authenticated by the transport; None for anonymous."""
+        return self._request.scope.principal
+
+    @property
+    def client_info(self) -> Implementation | None:
+        """How the client describes itself. For display and logs, never for decisions."""
+        return self._request.caller.info
+
+    @property
+    def client_capabilities(self) -> ClientCapabilities:
+        """What the client declared."""
+        return self._request.caller.capabilities
+
+    @property
+    def protocol_version(self) -> str:
+        """The revision of this request."""
+        return self._request.caller.version
+
+    @property
+    def lifespan(self) -> Any:
+        """What the server's ``lifespan`` yielded."""
+        return self._request.session.lifespan
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """A dictionary for this request, shared by middleware, dependencies and the handler."""
+        return self._request.state
+
+    @property
+    def session_state(self) -> dict[str, Any]:
+        """A dictionary for the legacy session.
+
+        Raises:
+            CapabilityError: The request is modern: there are no sessions; pass explicit handles instead.
+        """
+        if self._request.caller.era is Era.MODERN:
+            raise CapabilityError("modern requests have no session: keep state under a handle that the client passes")
+        return self._request.session.state
+
+    @property
+    def can_elicit(self) -> bool:
+        """The client can show a form."""
+        return self._can(Elicit(""))
+
+    @property
+    def can_elicit_url(self) -> bool:
+        """The client can send the user to a URL."""
+        return self._can(Elicit("", url=""))
+
+    @property
+    def can_sample(self) -> bool:
+        """The client offers its model."""
+        return self._can(Sample(""))
+
+    @property
+    def can_roots(self) -> bool:
+        """The client offers its folders."""
+        return self._can(Roots())
+
+    def on_disconnect(self, callback: Callable[[], Any]) -> None:
+        """Call ``callback`` (a plain function) when the client has gone away."""
+        self._request.session.on_disconnect.append(callback)
+
+    def _can(self, question: Question) -> bool:
+        try:
+            self._request.require(question)
+        except CapabilityError:
+            return False
+        return True
+
+
+class Context(_View):
+    """The way back to the client for ``async def`` handlers.
+
+    In the modern era `elicit`, `sample`, `roots` and `ask` end the handler unless the answer is there already; the client
+    asks again with it, and **the handler runs again from its first line**. What it did before asking happens twice unless
+    it asks first. A parameter ``Annotated[T, Elicit("…")]`` is asked for before the body, which then runs once.
+    """
+
+    __mcpcore_injection__ = Injection("context", Demand.FULL)
+
+    # -- telling -------------------------------------------------------------------------------------------------
+
+    async def progress(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
+        """Report progress. Does nothing when the client did not ask, or when the value has not increased.
+
+        Args:
+            progress: How far it is, in the handler's own unit.
+            total: How far it goes, in the same unit.
+            message: For people.
+        """
+        if self._request.progress(progress, total, message):
+            await self._request.flush()
+
+    async def percent(self, percent: float) -> None:
+        """Report progress in percent. Raises `ValueError` outside 0 to 100."""
+        if not 0 <= percent <= 100:
+            raise ValueError(f"{percent} is no percentage: give 0 to 100")
+        await self.progress(percent, total=100)
+
+    async def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> None:
+        """Send a log message. Does nothing below the level that the client asked for."""
+        if self._request.log(level, data, logger):
+            await self._request.flush()
+
+    async def debug(self, data: Any, *, logger: str | None = None) -> None:
+        """`log` at debug."""
+        await self.log("debug", data, logger=logger)
+
+    async def info(self, data: Any, *, logger: str | None = None) -> None:
+        """`log` at info."""
+        await self.log("info", data, logger=logger)
+
+    async def notice(self, data: Any, *, logger: str | None = None) -> None:
+        """`log` at notice."""
+        await self.log("notice", data, logger=logger)
+
+    async def warning(self, data: Any, *, logger: str | None = None) -> None:
+        """`log` at warning."""
+        await self.log("warning", data, logger=logger)
+
+    async def error(self, data: Any, *, logger: str | None = None) -> None:
+        """`log` at error."""
+        await self.log("error", data, logger=logger)
+
+    # -- asking --------------------------------------------------------------------------------------------------
+
+    async def ping(self) -> None:
+        """Ask the client for a sign of life (legacy).
+
+        Raises:
+            CapabilityError: The request is modern: there, servers send no requests.
+        """
+        if self._request.caller.era is Era.MODERN:
+            raise CapabilityError("ping exists in legacy revisions only")
+        await self._request.send("ping", EmptyParams())
+
+    @overload
+    async def elicit(self, message: str, type: type[T], *, key: str | None = None) -> ElicitReply[T]: ...
+    @overload
+    async def elicit(self, message: str, type: Mapping[str, Any], *, key: str | None = None) -> ElicitReply[Any]: ...
+    async def elicit(self, message: str, type: Any, *, key: str | None = None) -> ElicitReply[Any]:
+        """Ask the user to fill in a form.
+
+        Args:
+            message: What the user reads.
+            type: A record whose fields are flat (strings, numbers, booleans, choices), or a JSON Schema.
+            key: Names the answer in the modern era; ``elicit-<n>`` in call order when None.
+
+        Returns:
+            What the user did, with a validated value for ``accept``.
+
+        Raises:
+            CapabilityError: The client cannot ask; look at `can_elicit` first to answer in your own words.
+        """
+        reply: ElicitReply[Any] = await self._ask("elicit", key, Elicit(message or _DEFAULT_MESSAGE, type=type))
+        return reply
+
+    async def elicit_url(self, message: str, url: str, *, key: str | None = None) -> ElicitReply[None]:
+        """Ask the user to visit ``url``, for what must not pass through the client. Since 2025-11-25."""
+        reply: ElicitReply[None] = await self._ask("elicit", key, Elicit(message, url=url))
+        return reply
+
+    async def sample(
+        self,
+        messages: str | list[str | SamplingMessage],
+        *,
+        max_tokens: int = 500,
+        key: str | None = None,
+        **options: Any,
+    ) -> CreateMessageResult:
+        """Ask the client's model.
+
+        Args:
+            messages: One text of the user, or a conversation.
+            max_tokens: Most tokens that the answer may have.
+            key: Names the answer in the modern era; ``sample-<n>`` in call order when None.
+            options: The other members of `Sample`: ``system_prompt``, ``temperature``, …
+
+        Raises:
+            CapabilityError: The client offers no model.
+        """
+        question = Sample(messages, max_tokens=max_tokens, **options)
+        result: CreateMessageResult = await self._ask("sample", key, question)
+        return result
+
+    async def roots(self, *, key: str | None = None) -> list[Root]:
+        """Ask which folders the client offers. Raises `CapabilityError` when it offers none."""
+        roots: list[Root] = await self._ask("roots", key, Roots())
+        return roots
+
+    async def ask(self, **questions: Question) -> dict[str, Any]:
+        """Ask several things in one round: ``await ctx.ask(who=Elicit("Who?", Person), where=Roots())``.
+
+        Returns:
+            The answers by name: `ElicitReply`, `CreateMessageResult`, or a list of `Root`.
+        """
+        return await self._request.ask(questions)
+
+    async def _ask(self, kind: str, key: str | None, question: Question) -> Any:
+        key = key or self._request.key(kind)
+        return (await self._request.ask({key: question}))[key]
+
+
+def _from_thread(method: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+    """Make a blocking twin of an awaitable method, for worker threads."""
+    return lambda self, *args, **kwargs: anyio.from_thread.run(lambda: method(Context(self._request), *args, **kwargs))
+
+
+class SyncContext(_View):
+    """The way back to the client for ``def`` handlers, which run in a worker thread.
+
+    The methods are those of `Context` and block the thread, not the event loop.
+    """
+
+    __mcpcore_injection__ = Injection("sync_context", Demand.FULL)
+
+    def progress(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
+        """See `Context.progress`."""
+        if self.wants_progress:
+            _progress(self, progress, total=total, message=message)
+
+    def percent(self, percent: float) -> None:
+        """See `Context.percent`."""
+        _percent(self, percent)
+
+    def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> None:
+        """See `Context.log`."""
+        _log(self, level, data, logger=logger)
+
+    def debug(self, data: Any, *, logger: str | None = None) -> None:
+        """`log` at debug."""
+        self.log("debug", data, logger=logger)
+
+    def info(self, data: Any, *, logger: str | None = None) -> None:
+        """`log` at info."""
+        self.log("info", data, logger=logger)
+
+    def notice(self, data: Any, *, logger: str | None = None) -> None:
+        """`log` at notice."""
+        self.log("notice", data, logger=logger)
+
+    def warning(self, data: Any, *, logger: str | None = None) -> None:
+        """`log` at warning."""
+        self.log("warning", data, logger=logger)
+
+    def error(self, data: Any, *, logger: str | None = None) -> None:
+        """`log` at error."""
+        self.log("error", data, logger=logger)
+
+    def ping(self) -> None:
+        """See `Context.ping`."""
+        _ping(self)
+
+    def elicit(self, message: str, type: Any, *, key: str | None = None) -> ElicitReply[Any]:
+        """See `Context.elicit`."""
+        reply: ElicitReply[Any] = _elicit(self, message, type, key=key)
+        return reply
+
+    def elicit_url(self, message: str, url: str, *, key: str | None = None) -> ElicitReply[None]:
+        """See `Context.elicit_url`."""
+        reply: ElicitReply[None] = _elicit_url(self, message, url, key=key)
+        return reply
+
+    def sample(
+        self, messages: Any, *, max_tokens: int = 500, key: str | None = None, **options: Any
+    ) -> CreateMessageResult:
+        """See `Context.sample`."""
+        result: CreateMessageResult = _sample(self, messages, max_tokens=max_tokens, key=key, **options)
+        return result
+
+    def roots(self, *, key: str | None = None) -> list[Root]:
+        """See `Context.roots`."""
+        roots: list[Root] = _roots(self, key=key)
+        return roots
+
+    def ask(self, **questions: Question) -> dict[str, Any]:
+        """See `Context.ask`."""
+        answers: dict[str, Any] = _ask(self, **questions)
+        return answers
+
+    @property
+    def cancelled(self) -> bool:
+        """The client no longer wants the answer. A thread cannot be stopped: look at this in long loops."""
+        return not self._request.session.connection.is_open(self.request_id)
+
+
+_progress = _from_thread(Context.progress)
+_percent = _from_thread(Context.percent)
+_log = _from_thread(Context.log)
+_ping = _from_thread(Context.ping)
+_elicit = _from_thread(Context.elicit)
+_elicit_url = _from_thread(Context.elicit_url)
+_sample = _from_thread(Context.sample)
+_roots = _from_thread(Context.roots)
+_ask = _from_thread(Context.ask)
+
+
+class ServerSession:
+    """The lower level: raw requests to the client of a legacy session. Filtered like a context in stateless servers."""
+
+    __mcpcore_injection__ = Injection("session", Demand.FULL)
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    async def request(self, method: str, params: Any) -> Any:
+        """Send a request of the protocol and return its typed result.
+
+        Args:
+            method: ``ping``, ``sampling/createMessage``, ``roots/list`` or ``elicitation/create``.
+            params: The method's parameter struct.
+
+        Raises:
+            CapabilityError: There is no legacy session, or the client refused.
+        """
+        if self._request.session.connection.session is None or self._request.caller.era is Era.MODERN:
+            raise CapabilityError(f"{method} needs a legacy session: modern servers never send requests")
+        return await self._request.send(method, params)
+
+
+INJECTIONS: Final[dict[str, Callable[[Request], Any]]] = {
+    "context": Context,
+    "sync_context": SyncContext,
+    "transport_context": TransportContext,
+    "session": ServerSession,
+    "meta": lambda request: request.meta,
+    "progress_token": lambda request: request.event.progress_token,
+}
+"""How a server makes the value of each kind of injected parameter."""

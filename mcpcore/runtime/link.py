@@ -1,0 +1,246 @@
+"""A client's connection while it lives: opened, negotiated, used, closed, and its end explained."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import msgspec
+
+from mcpcore.abc import ClientTransport
+from mcpcore.exceptions import ConnectionLost, McpError, MCPCoreError, PeerError, RemoteProtocolError, RequestTimeout
+from mcpcore.protocol.client import ClientConfig, ClientConnection
+from mcpcore.protocol.events import (
+    ConnectionClosed,
+    ErrorReceived,
+    Event,
+    InputRequired,
+    MessageIgnored,
+    NegotiationFailed,
+    ProgressReceived,
+    RequestReceived,
+    ResultReceived,
+    VersionNegotiated,
+)
+from mcpcore.runtime.background import Background
+from mcpcore.runtime.client_handlers import ClientHandlers
+from mcpcore.runtime.driver import Driver
+from mcpcore.runtime.notices import Notices
+from mcpcore.types._base import Object
+from mcpcore.types.jsonrpc import INTERNAL_ERROR, ErrorData, RequestId
+from mcpcore.versions import Era
+
+__all__ = ["Link"]
+
+logger = logging.getLogger("mcpcore.client")
+
+
+class Link:
+    """One connection to a server.
+
+    Args:
+        transport: Opens the channel.
+        config: What the client is and speaks.
+        handlers: Answer the server's questions.
+        observe: Called, in order, for events that belong to no request of ours.
+        notices: Callbacks that these events queue; called beside the connection.
+    """
+
+    def __init__(
+        self,
+        transport: ClientTransport,
+        config: ClientConfig,
+        handlers: ClientHandlers,
+        observe: Callable[[Event], None],
+        notices: Notices,
+    ) -> None:
+        self._transport = transport
+        self._notices = notices
+        self._config = config
+        self._handlers = handlers
+        self._observe_other = observe
+        self._background = Background()
+        self._opened = anyio.Event()
+        self._settled = anyio.Event()
+        self._negotiation: VersionNegotiated | NegotiationFailed | None = None
+        self._failure: BaseException | None = None
+        self._driver: Driver | None = None
+        self.connection = ClientConnection(config)
+        self.lost_while_probing = False
+
+    async def open(self, timeout: float | None) -> None:
+        """Connect and negotiate.
+
+        Args:
+            timeout: Seconds for all of it.
+
+        Raises:
+            TransportError: The server cannot be reached, or went away.
+            PeerError: It refused.
+            RemoteProtocolError: There is no revision in common.
+            RequestTimeout: It did not answer.
+        """
+        try:
+            with anyio.fail_after(timeout):
+                await self._connect()
+        except TimeoutError:
+            await self.close()
+            raise RequestTimeout("the server did not answer the opening of the connection in time") from None
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.close()
+            raise
+
+    async def _connect(self) -> None:
+        await self._background.start(self._run)
+        await self._opened.wait()
+        if self._driver is None:
+            raise self._failure or ConnectionLost("the transport did not open")
+        self.connection.negotiate()
+        probed = self.connection.is_probing
+        await self._driver.flush()
+        with anyio.move_on_after(self._config.limits.probe if probed else None) as probing:
+            await self._settled.wait()
+        if probing.cancelled_caught:
+            probed = False
+            for event in self.connection.probe_timed_out():
+                self._observe(event)
+            await self._driver.flush()
+            await self._settled.wait()
+        outcome = self._negotiation
+        if outcome is None:
+            self.lost_while_probing = probed
+            raise self._driver.lost()
+        if isinstance(outcome, NegotiationFailed):
+            if outcome.error is not None and self.connection.server is None and not _names_versions(outcome.error):
+                data = None if outcome.error.data is msgspec.UNSET else outcome.error.data
+                raise PeerError(outcome.error.code, outcome.reason, data)
+            raise RemoteProtocolError(outcome.reason)
+        await self._driver.flush()
+
+    async def close(self) -> None:
+        """Close the connection and wait until everything that belongs to it is gone. Safe to call twice."""
+        if self._driver is not None or self._opened.is_set():
+            await self._background.stop()
+
+    async def request(
+        self,
+        method: str,
+        params: Object | None,
+        *,
+        timeout: float | None,
+        on_progress: Callable[[ProgressReceived], Awaitable[None]] | None = None,
+        **options: Any,
+    ) -> ResultReceived:
+        """Send a request, answer what the server asks for in between, and return the result.
+
+        Raises:
+            PeerError: The server answered with an error.
+            RemoteProtocolError: Its answer cannot be used, or it asks for input without end.
+            RequestTimeout: No answer within ``timeout`` seconds, for each round.
+            ConnectionLost: The connection ended first.
+            LocalProtocolError: The server or the revision has no such method.
+        """
+        connection, driver = self.connection, self._driver
+        if driver is None:
+            raise ConnectionLost("the client is not connected: use it inside 'async with'")
+        progress = on_progress is not None
+
+        def send() -> RequestId:
+            return connection.send_request(method, params, progress=progress, **options)
+
+        for rounds in range(self._config.limits.input_rounds + 1):
+            try:
+                answer = await driver.request(send, timeout=timeout, on_progress=on_progress)
+            except TimeoutError:
+                raise RequestTimeout(f"{method} was not answered within {timeout} seconds") from None
+            if isinstance(answer, ResultReceived):
+                return answer
+            if isinstance(answer, ErrorReceived):
+                data = None if answer.error.data is msgspec.UNSET else answer.error.data
+                raise PeerError(answer.error.code, answer.error.message, data)
+            if not isinstance(answer, InputRequired):
+                raise RemoteProtocolError(answer.error.message)
+            responses = {key: await self._handlers.fulfil(each) for key, each in answer.input_requests.items()}
+            if not responses:  # the server only wants to be asked again: do not hammer it
+                await anyio.sleep(min(0.05 * 2**rounds, 1.0))
+            required = answer
+
+            def send() -> RequestId:
+                return connection.retry(required, responses, progress=progress)
+
+        raise RemoteProtocolError(f"{method}: the server asked for input {rounds} times without end")
+
+    async def notify(self, method: str, params: Object | None = None) -> None:
+        """Send a notification."""
+        if self._driver is None:
+            raise ConnectionLost("the client is not connected: use it inside 'async with'")
+        self.connection.send_notification(method, params)
+        await self._driver.flush()
+
+    def flush_soon(self) -> None:
+        """Have what is queued written soon, for callers that cannot wait."""
+        if self._driver is not None:
+            self._driver.wake_writer()
+
+    async def flush(self) -> None:
+        """Write what is queued."""
+        if self._driver is not None:
+            await self._driver.flush()
+
+    def lost(self) -> MCPCoreError:
+        """Why there is no connection."""
+        return self._driver.lost() if self._driver else ConnectionLost("the client is not connected")
+
+    # -- the background ------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        try:
+            async with self._transport.open() as channel, anyio.create_task_group() as beside:
+                self._driver = Driver(self.connection, channel, self._config.limits, self._answer, self._observe)
+                beside.start_soon(self._notices.run)
+                await self._driver.run(started=self._opened.set)
+                await self._notices.drain()
+                beside.cancel_scope.cancel()
+        except MCPCoreError as error:
+            self._failure = error
+        finally:
+            self._opened.set()
+            self._settled.set()
+
+    async def _answer(self, event: RequestReceived) -> None:
+        """Answer a request of a legacy server."""
+        try:
+            result = await self._handlers.answer(event.method.name, event.params)
+        except McpError as error:
+            self._send_error(event.id, ErrorData(error.code, error.message))
+        except Exception:
+            logger.exception("the function that answers %s failed", event.method.name)
+            self._send_error(event.id, ErrorData(INTERNAL_ERROR, "Internal error"))
+        else:
+            if self.connection.is_open(event.id):
+                self.connection.send_result(event.id, result)
+
+    def _send_error(self, id: RequestId, error: ErrorData) -> None:
+        if self.connection.is_open(id):
+            self.connection.send_error(id, error)
+
+    def _observe(self, event: Event) -> None:
+        if isinstance(event, VersionNegotiated | NegotiationFailed):
+            self._negotiation = event
+            self._settled.set()
+        elif isinstance(event, MessageIgnored):
+            logger.debug("ignored a message of the server: %s", event.reason)
+        else:
+            if isinstance(event, ConnectionClosed):
+                self._settled.set()
+            self._observe_other(event)
+
+    @property
+    def is_legacy(self) -> bool:
+        """The server speaks a legacy revision."""
+        return self.connection.server is not None and self.connection.server.era is Era.LEGACY
+
+
+def _names_versions(error: ErrorData) -> bool:
+    return isinstance(error.data, dict) and "supported" in error.data

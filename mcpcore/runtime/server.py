@@ -1,0 +1,290 @@
+"""The server: a registry of handlers, served to any number of connections."""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from mcpcore.abc import Channel, ServerTransport
+from mcpcore.limits import Limits
+from mcpcore.protocol.events import ConnectionClosed, Event, MessageIgnored, RequestReceived
+from mcpcore.protocol.server import ServerConfig, ServerConnection
+from mcpcore.providers.registry import Registry
+from mcpcore.runtime.context import INJECTIONS
+from mcpcore.runtime.dispatch import Dispatcher, Middleware
+from mcpcore.runtime.driver import Driver
+from mcpcore.runtime.lifespan import Lifespan
+from mcpcore.runtime.process import run_until_signalled
+from mcpcore.runtime.request import Request, Session
+from mcpcore.runtime.sealing import state_codec
+from mcpcore.types._base import Object
+from mcpcore.types.lifecycle import (
+    Icon,
+    Implementation,
+    ListChangedCapability,
+    ResourcesCapability,
+    ServerCapabilities,
+)
+from mcpcore.types.resources import ResourceUpdatedParams
+from mcpcore.types.utilities import NotificationParams
+from mcpcore.versions import LEGACY_VERSIONS, MODERN_VERSIONS
+
+__all__ = ["CacheHint", "Server"]
+
+logger = logging.getLogger("mcpcore.server")
+
+
+class CacheHint(Struct, frozen=True):
+    """How long, and by whom, results may be cached (2026-07-28, server/utilities/caching).
+
+    Args:
+        ttl_ms: Milliseconds.
+        scope: ``private``: for the caller only; ``public``: for everybody.
+    """
+
+    ttl_ms: int = 0
+    scope: Literal["public", "private"] = "private"
+
+
+class Server:
+    """An MCP server.
+
+    Decorate functions with `tool`, `resource`, `prompt` and `complete`, or give it a `Registry`; then `run` it, `serve` it
+    inside a running event loop, or hand it to a `Client` for tests.
+
+    Args:
+        name: The server's name, for programs.
+        version: Its version.
+        title: Its name for people.
+        instructions: Guidance for the model that uses it.
+        website_url: Where people read about it.
+        icons: Images for user interfaces.
+        registry: Handlers that have been registered already; the six options below then belong to it.
+        type: ``sync`` takes ``def`` handlers only, ``async`` takes ``async def`` only, ``auto`` takes both.
+        state: ``stateless`` filters handlers that need a way back to the client.
+        scan: False ignores declarations in `include`.
+        on_skip: What happens when a handler is filtered: ``warn``, ``error`` or ``ignore``.
+        output_schema: Publish output schemas where tools do not say.
+        rename: ``camel`` publishes argument names in camel case.
+        lifespan: ``async with lifespan(server) as value``: entered once before the first request, left at the end; handlers
+            find ``value`` as ``ctx.lifespan``.
+        middleware: Functions ``async (request, call_next)`` around every request that reaches a handler, first outermost.
+        eras: The eras to speak.
+        limits: See `Limits`.
+        page_size: Items per page of lists; None for one page.
+        cache: See `CacheHint`.
+        mask_unexpected: Show the model nothing of exceptions other than `ToolError`, `ValueError` and `LookupError`.
+        format_error: Makes the text that the model reads from a tool's name and its exception.
+        secret: Seals ``requestState``; share it between the processes of one service. ``MCPCORE_SECRET`` when None.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "0.0.0",
+        title: str | None = None,
+        instructions: str | None = None,
+        website_url: str | None = None,
+        icons: Sequence[Icon] = (),
+        registry: Registry | None = None,
+        type: Literal["auto", "sync", "async"] | None = None,
+        state: Literal["stateful", "stateless"] = "stateful",
+        scan: bool | None = None,
+        on_skip: Literal["warn", "error", "ignore"] = "warn",
+        output_schema: bool = False,
+        rename: Literal["camel"] | None = None,
+        lifespan: Callable[["Server"], AbstractAsyncContextManager[Any]] | None = None,
+        middleware: Sequence[Middleware] = (),
+        eras: Sequence[Literal["legacy", "modern"]] = ("legacy", "modern"),
+        limits: Limits | None = None,
+        page_size: int | None = None,
+        cache: CacheHint | None = None,
+        mask_unexpected: bool = False,
+        format_error: Callable[[str, BaseException], str] | None = None,
+        secret: str | bytes | Sequence[str | bytes] | None = None,
+    ) -> None:
+        self.info = Implementation(
+            name, version, title=title, website_url=website_url, icons=list(icons) if icons else None
+        )
+        self.instructions = instructions
+        self.registry = registry or Registry(
+            type=type or _from_environment("MCPCORE_SERVER_TYPE", ("auto", "sync", "async")),
+            state=state,
+            scan=_from_environment("MCPCORE_SCAN", ("true", "false")) == "true" if scan is None else scan,
+            on_skip=on_skip,
+            output_schema=output_schema,
+            rename=rename,
+            mask_unexpected=mask_unexpected,
+            format_error=format_error,
+        )
+        self.middleware = tuple(middleware)
+        self.limits = limits or Limits()
+        self.page_size = page_size
+        self.state_codec = state_codec(secret)
+        self.state_lifetime = 600.0
+        self.clock: Callable[[], float] = time.time
+        self.injections: Mapping[str, Callable[[Request], Any]] = INJECTIONS
+        self._versions = _versions(eras)
+        self._cache = cache or CacheHint()
+        self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
+        self._sessions: set[Session] = set()
+        self._dispatcher = Dispatcher(self)
+        self.registry.subscribe(self._changed)
+
+        self.tool = self.registry.tool
+        self.resource = self.registry.resource
+        self.prompt = self.registry.prompt
+        self.complete = self.registry.complete
+        self.include = self.registry.include
+        self.add_tool = self.registry.add_tool
+
+    # -- serving -------------------------------------------------------------------------------------------------
+
+    def run(self, transport: "Literal['stdio'] | ServerTransport" = "stdio", *, backend: str = "asyncio") -> None:
+        """Serve until the input ends, or until SIGINT, SIGTERM or SIGHUP, then finish what is open and return.
+
+        Args:
+            transport: ``stdio``, or a `ServerTransport`.
+            backend: ``asyncio`` or ``trio``.
+
+        Raises:
+            SystemExit: 128 plus the signal's number, after a signal.
+        """
+        run_until_signalled(partial(self.serve, transport), self.stop, lambda: self._dispatcher.abandoned, backend)
+
+    async def serve(self, transport: "Literal['stdio'] | ServerTransport" = "stdio") -> None:
+        """Serve inside a running event loop (asyncio or trio). Cancellation ends it.
+
+        Args:
+            transport: ``stdio``, or a `ServerTransport`.
+        """
+        async with self.running():
+            await _server_transport(transport, self.limits).serve(self.serve_channel)
+
+    async def serve_channel(self, channel: Channel) -> None:
+        """Serve one channel until its input ends, inside `running`. Transports call this for each channel."""
+        info = channel.info
+        connection = ServerConnection(self._config(), one_shot=info.one_shot, session_version=info.session_version)
+        session = Session(self, connection, self._lifespan.value)
+        dispatcher = self._dispatcher
+
+        def handle(event: RequestReceived) -> Coroutine[Any, Any, None]:
+            return dispatcher.answer(Request(session, event))
+
+        session.driver = Driver(connection, channel, self.limits, handle, partial(_observe, session))
+        self._sessions.add(session)
+        try:
+            await session.driver.run()
+        finally:
+            self._sessions.discard(session)
+            session.disconnected()
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Keep the server's lifespan entered. It is entered once, however many use it at the same time."""
+        return self._lifespan()
+
+    def stop(self) -> None:
+        """End all connections as if their clients had: what is open is finished within ``limits.drain`` seconds."""
+        for session in list(self._sessions):
+            session.driver.end()
+
+    # -- changes -------------------------------------------------------------------------------------------------
+
+    def remove_tool(self, name: str) -> None:
+        """Take a tool away; clients that listen are told. Raises `KeyError` when there is none of that name."""
+        self.registry.remove("tool", name)
+
+    def mount(self, other: "Server | Registry", namespace: str | None = None) -> None:
+        """Take over the handlers of ``other``, under ``<namespace>_<name>``. They are merged now: calls cost no more."""
+        self.registry.mount(other.registry if isinstance(other, Server) else other, namespace=namespace)
+
+    def notify_tools_changed(self) -> None:
+        """Tell clients that the list of tools has changed. Adding and removing tools does it by itself."""
+        self._publish("notifications/tools/list_changed", NotificationParams())
+
+    def notify_resources_changed(self) -> None:
+        """Tell clients that the list of resources has changed."""
+        self._publish("notifications/resources/list_changed", NotificationParams())
+
+    def notify_prompts_changed(self) -> None:
+        """Tell clients that the list of prompts has changed."""
+        self._publish("notifications/prompts/list_changed", NotificationParams())
+
+    def notify_resource_updated(self, uri: str) -> None:
+        """Tell clients that subscribed to ``uri`` that its contents have changed. Any thread may call this."""
+        self._publish("notifications/resources/updated", ResourceUpdatedParams(uri))
+
+    def _publish(self, method: str, params: Object) -> None:
+        for session in list(self._sessions):
+            session.publish(method, params)
+
+    def _changed(self, kind: str) -> None:
+        method = _LIST_CHANGED.get(kind)
+        if method is not None:
+            self._publish(method, NotificationParams())
+
+    def _config(self) -> ServerConfig:
+        """What is offered now. Connections keep what they were told when they opened."""
+        has = self.registry.has
+        return ServerConfig(
+            self.info,
+            ServerCapabilities(
+                logging={},
+                completions={} if has("completion") else None,
+                prompts=ListChangedCapability(True) if has("prompt") else None,
+                resources=ResourcesCapability(True, True) if has("resource") or has("template") else None,
+                tools=ListChangedCapability(True) if has("tool") else None,
+            ),
+            self.instructions,
+            self._versions,
+            ttl_ms=self._cache.ttl_ms,
+            cache_scope=self._cache.scope,
+            limits=self.limits,
+        )
+
+
+_LIST_CHANGED = {
+    "tool": "notifications/tools/list_changed",
+    "resource": "notifications/resources/list_changed",
+    "template": "notifications/resources/list_changed",
+    "prompt": "notifications/prompts/list_changed",
+}
+
+
+def _observe(session: Session, event: Event) -> None:
+    if isinstance(event, ConnectionClosed):
+        for request_id in session.connection.subscriptions:
+            session.connection.end_subscription(request_id)
+    elif isinstance(event, MessageIgnored):
+        logger.debug("ignored a message of the client: %s", event.reason)
+
+
+def _server_transport(transport: Any, limits: Limits) -> ServerTransport:
+    if transport == "stdio":
+        from mcpcore.transports.stdio_server import StdioServerTransport
+
+        return StdioServerTransport(max_message_size=limits.message_size)
+    if hasattr(transport, "serve"):
+        served: ServerTransport = transport
+        return served
+    raise ValueError(f"unknown transport {transport!r}: give 'stdio' or an object with serve(handler)")
+
+
+def _versions(eras: Sequence[str]) -> tuple[str, ...]:
+    known = {"legacy": LEGACY_VERSIONS, "modern": MODERN_VERSIONS}
+    if not eras or any(era not in known for era in eras):
+        raise ValueError(f"eras={tuple(eras)!r}: give 'legacy', 'modern' or both")
+    return tuple(version for era in ("legacy", "modern") if era in eras for version in known[era])
+
+
+def _from_environment(name: str, allowed: tuple[str, ...]) -> Any:
+    value = os.environ.get(name, allowed[0]).lower()
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r}: give one of {', '.join(allowed)}")
+    return value
