@@ -1,44 +1,317 @@
 """mcpcore: the Model Context Protocol for Python.
 
 A sans-IO protocol core (`mcpcore.protocol`) under pluggable transports (`mcpcore.transports`), and a registry of typed
-handlers (`mcpcore.providers`), joined by `Server` and `Client`.
+handlers (`mcpcore.providers`), joined by `Server` and `Client` (`mcpcore.runtime`).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from mcpcore.exceptions import (
+        AuthError as AuthError,
+    )
+    from mcpcore.exceptions import (
+        CapabilityError as CapabilityError,
+    )
+    from mcpcore.exceptions import (
+        ConnectionLost as ConnectionLost,
+    )
+    from mcpcore.exceptions import (
+        DefinitionError as DefinitionError,
+    )
+    from mcpcore.exceptions import (
+        DuplicateName as DuplicateName,
+    )
+    from mcpcore.exceptions import (
+        InsufficientScope as InsufficientScope,
+    )
+    from mcpcore.exceptions import (
+        LocalProtocolError as LocalProtocolError,
+    )
+    from mcpcore.exceptions import (
+        MCPCoreError as MCPCoreError,
+    )
+    from mcpcore.exceptions import (
+        McpError as McpError,
+    )
+    from mcpcore.exceptions import (
+        OutputValidationError as OutputValidationError,
+    )
+    from mcpcore.exceptions import (
+        PeerError as PeerError,
+    )
+    from mcpcore.exceptions import (
+        ProtocolError as ProtocolError,
+    )
+    from mcpcore.exceptions import (
+        RemoteProtocolError as RemoteProtocolError,
+    )
+    from mcpcore.exceptions import (
+        RequestTimeout as RequestTimeout,
+    )
+    from mcpcore.exceptions import (
+        ResourceNotFound as ResourceNotFound,
+    )
+    from mcpcore.exceptions import (
+        ServerExited as ServerExited,
+    )
+    from mcpcore.exceptions import (
+        SessionExpired as SessionExpired,
+    )
+    from mcpcore.exceptions import (
+        SkippedHandlers as SkippedHandlers,
+    )
+    from mcpcore.exceptions import (
+        ToolError as ToolError,
+    )
+    from mcpcore.exceptions import (
+        TransportError as TransportError,
+    )
+    from mcpcore.limits import Limits as Limits
+    from mcpcore.providers.declarations import (
+        ResourceHints as ResourceHints,
+    )
+    from mcpcore.providers.declarations import (
+        ToolHints as ToolHints,
+    )
+    from mcpcore.providers.declarations import (
+        complete as complete,
+    )
+    from mcpcore.providers.declarations import (
+        prompt as prompt,
+    )
+    from mcpcore.providers.declarations import (
+        resource as resource,
+    )
+    from mcpcore.providers.declarations import (
+        tool as tool,
+    )
+    from mcpcore.providers.markers import (
+        Arg as Arg,
+    )
+    from mcpcore.providers.markers import (
+        Depends as Depends,
+    )
+    from mcpcore.providers.markers import (
+        Elicit as Elicit,
+    )
+    from mcpcore.providers.markers import (
+        Log as Log,
+    )
+    from mcpcore.providers.markers import (
+        Param as Param,
+    )
+    from mcpcore.providers.markers import (
+        Progress as Progress,
+    )
+    from mcpcore.providers.markers import (
+        Roots as Roots,
+    )
+    from mcpcore.providers.markers import (
+        Sample as Sample,
+    )
+    from mcpcore.providers.media import Audio as Audio
+    from mcpcore.providers.media import File as File
+    from mcpcore.providers.media import Image as Image
+    from mcpcore.providers.registry import Registry as Registry
+    from mcpcore.runtime.client import Client as Client
+    from mcpcore.runtime.client import ToolResult as ToolResult
+    from mcpcore.runtime.context import (
+        Context as Context,
+    )
+    from mcpcore.runtime.context import (
+        ServerSession as ServerSession,
+    )
+    from mcpcore.runtime.context import (
+        SyncContext as SyncContext,
+    )
+    from mcpcore.runtime.context import (
+        TransportContext as TransportContext,
+    )
+    from mcpcore.runtime.server import CacheHint as CacheHint
+    from mcpcore.runtime.server import Server as Server
+    from mcpcore.transports.stdio import stdio as stdio
+    from mcpcore.types import (
+        AudioContent as AudioContent,
+    )
+    from mcpcore.types import (
+        CallToolResult as CallToolResult,
+    )
+    from mcpcore.types import (
+        CompleteResult as CompleteResult,
+    )
+    from mcpcore.types import (
+        Completion as Completion,
+    )
+    from mcpcore.types import (
+        EmbeddedResource as EmbeddedResource,
+    )
+    from mcpcore.types import (
+        GetPromptResult as GetPromptResult,
+    )
+    from mcpcore.types import (
+        Icon as Icon,
+    )
+    from mcpcore.types import (
+        ImageContent as ImageContent,
+    )
+    from mcpcore.types import (
+        PromptMessage as PromptMessage,
+    )
+    from mcpcore.types import (
+        ReadResourceResult as ReadResourceResult,
+    )
+    from mcpcore.types import (
+        ResourceContents as ResourceContents,
+    )
+    from mcpcore.types import (
+        ResourceLink as ResourceLink,
+    )
+    from mcpcore.types import (
+        TextContent as TextContent,
+    )
+
 __version__ = "0.1.0"
 
+# Each public name and the module that has it, which is imported when the name is first used: a server on stdio never
+# loads the client, and a client never loads the registry.
 _HOMES = {
-    # public name: module it is imported from when it is first used
+    "Arg": "mcpcore.providers.markers",
+    "Audio": "mcpcore.providers.media",
     "AudioContent": "mcpcore.types",
+    "AuthError": "mcpcore.exceptions",
+    "CacheHint": "mcpcore.runtime.server",
     "CallToolResult": "mcpcore.types",
     "CapabilityError": "mcpcore.exceptions",
     "Client": "mcpcore.runtime.client",
+    "CompleteResult": "mcpcore.types",
+    "Completion": "mcpcore.types",
+    "ConnectionLost": "mcpcore.exceptions",
     "Context": "mcpcore.runtime.context",
+    "DefinitionError": "mcpcore.exceptions",
     "Depends": "mcpcore.providers.markers",
+    "DuplicateName": "mcpcore.exceptions",
     "Elicit": "mcpcore.providers.markers",
     "EmbeddedResource": "mcpcore.types",
+    "File": "mcpcore.providers.media",
     "GetPromptResult": "mcpcore.types",
+    "Icon": "mcpcore.types",
+    "Image": "mcpcore.providers.media",
     "ImageContent": "mcpcore.types",
+    "InsufficientScope": "mcpcore.exceptions",
     "Limits": "mcpcore.limits",
+    "LocalProtocolError": "mcpcore.exceptions",
+    "Log": "mcpcore.providers.markers",
+    "MCPCoreError": "mcpcore.exceptions",
     "McpError": "mcpcore.exceptions",
+    "OutputValidationError": "mcpcore.exceptions",
     "Param": "mcpcore.providers.markers",
     "PeerError": "mcpcore.exceptions",
+    "Progress": "mcpcore.providers.markers",
+    "PromptMessage": "mcpcore.types",
+    "ProtocolError": "mcpcore.exceptions",
     "ReadResourceResult": "mcpcore.types",
     "Registry": "mcpcore.providers.registry",
+    "RemoteProtocolError": "mcpcore.exceptions",
+    "RequestTimeout": "mcpcore.exceptions",
+    "ResourceContents": "mcpcore.types",
+    "ResourceHints": "mcpcore.providers.declarations",
     "ResourceLink": "mcpcore.types",
     "ResourceNotFound": "mcpcore.exceptions",
+    "Roots": "mcpcore.providers.markers",
+    "Sample": "mcpcore.providers.markers",
     "Server": "mcpcore.runtime.server",
+    "ServerExited": "mcpcore.exceptions",
     "ServerSession": "mcpcore.runtime.context",
+    "SessionExpired": "mcpcore.exceptions",
+    "SkippedHandlers": "mcpcore.exceptions",
     "SyncContext": "mcpcore.runtime.context",
     "TextContent": "mcpcore.types",
     "ToolError": "mcpcore.exceptions",
     "ToolHints": "mcpcore.providers.declarations",
+    "ToolResult": "mcpcore.runtime.client",
     "TransportContext": "mcpcore.runtime.context",
+    "TransportError": "mcpcore.exceptions",
     "complete": "mcpcore.providers.declarations",
     "prompt": "mcpcore.providers.declarations",
     "resource": "mcpcore.providers.declarations",
     "stdio": "mcpcore.transports.stdio",
     "tool": "mcpcore.providers.declarations",
 }
+
+__all__ = [
+    "Arg",
+    "Audio",
+    "AudioContent",
+    "AuthError",
+    "CacheHint",
+    "CallToolResult",
+    "CapabilityError",
+    "Client",
+    "CompleteResult",
+    "Completion",
+    "ConnectionLost",
+    "Context",
+    "DefinitionError",
+    "Depends",
+    "DuplicateName",
+    "Elicit",
+    "EmbeddedResource",
+    "File",
+    "GetPromptResult",
+    "Icon",
+    "Image",
+    "ImageContent",
+    "InsufficientScope",
+    "Limits",
+    "LocalProtocolError",
+    "Log",
+    "MCPCoreError",
+    "McpError",
+    "OutputValidationError",
+    "Param",
+    "PeerError",
+    "Progress",
+    "PromptMessage",
+    "ProtocolError",
+    "ReadResourceResult",
+    "Registry",
+    "RemoteProtocolError",
+    "RequestTimeout",
+    "ResourceContents",
+    "ResourceHints",
+    "ResourceLink",
+    "ResourceNotFound",
+    "Roots",
+    "Sample",
+    "Server",
+    "ServerExited",
+    "ServerSession",
+    "SessionExpired",
+    "SkippedHandlers",
+    "SyncContext",
+    "TextContent",
+    "ToolError",
+    "ToolHints",
+    "ToolResult",
+    "TransportContext",
+    "TransportError",
+    "complete",
+    "prompt",
+    "resource",
+    "stdio",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'mcpcore' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -25,7 +25,9 @@ __all__ = ["Claims", "HMACCodec", "RequestStateCodec", "digest", "open_state", "
 _REFUSAL: Final = "Invalid params: requestState cannot be used; make the request again without it"
 
 
-class Claims(Struct, frozen=True, rename={"answers": "a", "digest": "d", "expires": "e", "method": "m", "principal": "p"}):
+class Claims(
+    Struct, frozen=True, rename={"answers": "a", "digest": "d", "expires": "e", "method": "m", "principal": "p"}
+):
     """The content of a state.
 
     Args:

@@ -20,7 +20,7 @@ from mcpcore.types.prompts import ListPromptsResult
 from mcpcore.types.resources import ListResourcesResult, ListResourceTemplatesResult
 from mcpcore.types.tools import ListToolsResult
 from mcpcore.types.utilities import InputRequest, InputRequiredResult
-from mcpcore.versions import LATEST_LEGACY, Era
+from mcpcore.versions import Era
 
 if TYPE_CHECKING:
     from mcpcore.runtime.server import Server
@@ -74,7 +74,7 @@ class Dispatcher:
         connection, id = request.session.connection, request.event.id
         try:
             result = await self._chain(request)
-        except (Exception, InputNeeded, BaseExceptionGroup) as error:
+        except (Exception, InputNeeded, BaseExceptionGroup) as error:  # noqa: BLE001 - every request is answered
             self._fail(request, error)
             return
         if result is not None and connection.is_open(id):

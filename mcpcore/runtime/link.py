@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import anyio
 import msgspec
 
 from mcpcore.abc import ClientTransport
-from mcpcore.exceptions import ConnectionLost, McpError, MCPCoreError, PeerError, RemoteProtocolError, RequestTimeout
+from mcpcore.exceptions import ConnectionLost, MCPCoreError, McpError, PeerError, RemoteProtocolError, RequestTimeout
 from mcpcore.protocol.client import ClientConfig, ClientConnection
 from mcpcore.protocol.events import (
     ConnectionClosed,
@@ -146,8 +147,7 @@ class Link:
             raise ConnectionLost("the client is not connected: use it inside 'async with'")
         progress = on_progress is not None
 
-        def send() -> RequestId:
-            return connection.send_request(method, params, progress=progress, **options)
+        send = partial(connection.send_request, method, params, progress=progress, **options)
 
         for rounds in range(self._config.limits.input_rounds + 1):
             try:
@@ -164,10 +164,7 @@ class Link:
             responses = {key: await self._handlers.fulfil(each) for key, each in answer.input_requests.items()}
             if not responses:  # the server only wants to be asked again: do not hammer it
                 await anyio.sleep(min(0.05 * 2**rounds, 1.0))
-            required = answer
-
-            def send() -> RequestId:
-                return connection.retry(required, responses, progress=progress)
+            send = partial(connection.retry, answer, responses, progress=progress)
 
         raise RemoteProtocolError(f"{method}: the server asked for input {rounds} times without end")
 

@@ -45,8 +45,11 @@ class MissingClientCapability(CapabilityError, McpError):
         self.required = required
 
 
-class InputNeeded(BaseException):  # noqa: N818 - a signal; a BaseException so that no handler catches it by accident
-    """Ends a modern handler: these questions have no answer yet. The client asks again with the answers."""
+class InputNeeded(BaseException):
+    """Ends a modern handler: these questions have no answer yet. The client asks again with the answers.
+
+    A `BaseException`, so that no handler catches it by accident.
+    """
 
     def __init__(self, questions: Mapping[str, Wire], answers: Mapping[str, Raw]) -> None:
         super().__init__("input required")
