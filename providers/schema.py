@@ -1,32 +1,69 @@
 """JSON Schema 2020-12 from Python types.
 
 One codec makes the schema, decodes by it and encodes by it, so the three cannot disagree.
+
+Decoding has two ways. Where msgspec accepts exactly what the schema accepts, it reads the bytes straight into Python
+values and nothing else happens. Where it refuses, and for types that it reads differently, the compiled schema judges
+and words the errors, and the nodes convert. So whole numbers written ``5.0`` are integers, as JSON Schema has it, and
+the validator is not even imported while nobody makes a mistake.
 """
 
+import copy
+import re
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from functools import cached_property, partial
+from typing import Any, Final, Literal, Union
 
-from msgspec import UNSET, Raw, Struct
+import msgspec
+from msgspec import NODEFAULT, UNSET, Raw, Struct, UnsetType
+from msgspec.structs import astuple
 
-from mcpcore.exceptions import MCPCoreError
+from mcpcore.exceptions import DefinitionError, MCPCoreError, McpError
+from mcpcore.providers.definitions import Definitions, Schema, fold
+from mcpcore.providers.encoding import EncodeError, dump, dump_plain
+from mcpcore.providers.nodes import Mismatch, Node, admits, document, is_exact, is_plain
+from mcpcore.providers.type_reader import TypeReader, shown_default
+from mcpcore.providers.validation import Validator, check_schema, join_errors, json_type, pointer, scalar_text
+from mcpcore.types.jsonrpc import INVALID_PARAMS, PARSE_ERROR
 
-__all__ = ["ArgumentsCodec", "EncodeError", "Field", "InvalidArguments", "ValueCodec", "arguments_codec", "value_codec"]
+__all__ = [
+    "ArgumentsCodec",
+    "EncodeError",
+    "Field",
+    "InvalidArguments",
+    "InvalidValue",
+    "ValueCodec",
+    "arguments_codec",
+    "value_codec",
+]
+
+_TOO_DEEP: Final = ": nested too deeply"
+_OUT_OF_RANGE: Final = ": number out of range"
 
 
 class InvalidArguments(MCPCoreError):
-    """The arguments of a call do not fit the published input schema. ``str()`` is the whole text for the model."""
+    """The arguments of a call do not fit the published input schema. ``str()`` is the whole text for the model.
+
+    Args:
+        errors: Entries ``<JSON pointer>: <what>``.
+    """
 
     def __init__(self, tool: str, errors: list[str]) -> None:
-        super().__init__(
-            f"Tool ({tool}) input validation failed: "
-            f"Validation failed: JSON schema validation errors: [{', '.join(errors)}]"
-        )
+        super().__init__(f"Tool ({tool}) input validation failed: {join_errors(errors)}")
         self.tool = tool
         self.errors = errors
 
 
-class EncodeError(MCPCoreError):
-    """A value has no JSON form: NaN or infinity, an object of no known kind, a structure that holds itself."""
+class InvalidValue(MCPCoreError):
+    """A value does not fit its type.
+
+    Args:
+        errors: Entries ``<JSON pointer>: <what>``.
+    """
+
+    def __init__(self, errors: list[str]) -> None:
+        super().__init__(", ".join(errors).removeprefix(": "))
+        self.errors = errors
 
 
 class Field(Struct, frozen=True, kw_only=True):
@@ -57,15 +94,66 @@ class Field(Struct, frozen=True, kw_only=True):
     secret: bool = False
 
 
+class _Parameter(Struct, frozen=True):
+    """A `Field` with its node, and what is passed when the argument is absent: a value or a factory for it."""
+
+    field: Field
+    node: Node
+    admits_unset: bool
+    default: Any
+    factory: Callable[[], Any] | None
+
+    @property
+    def wire(self) -> str:
+        return self.field.alias or self.field.name
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------
+
+
+def arguments_codec(
+    fields: Sequence[Field],
+    *,
+    extra: Literal["forbid", "ignore"] = "forbid",
+    literal_schema: dict[str, Any] | None = None,
+) -> "ArgumentsCodec":
+    """Compile a codec for ``fields``.
+
+    Args:
+        extra: "forbid" publishes ``additionalProperties: false``, for nested records as well, and refuses unknown
+            names. "ignore" publishes nothing and drops unknown names; a handler that wants them takes the raw request.
+        literal_schema: Published and enforced as given, in place of a generated one.
+
+    Raises:
+        DefinitionError: A type has no schema, or ``literal_schema`` is not a valid schema of an object.
+    """
+    reader = TypeReader(mode="input", closed=extra == "forbid")
+    parameters = [_parameter(reader, field) for field in fields]
+    if literal_schema is not None:
+        check_schema(literal_schema)
+        if literal_schema.get("type") != "object":
+            raise DefinitionError('arguments are an object: the input schema needs "type": "object" at its root')
+        return ArgumentsCodec(parameters, literal_schema, decoder=None)
+    schema = _object_schema(parameters, closed=extra == "forbid")
+    return ArgumentsCodec(parameters, schema, decoder=_native_decoder(parameters, closed=extra == "forbid"))
+
+
 class ArgumentsCodec:
-    """Decodes the arguments of one handler.
+    """Decodes the arguments of one handler. Made by `arguments_codec`.
 
     Attributes:
         schema: The input schema to publish. ``type`` is "object", ``properties`` are in order, ``required`` is
             always there.
     """
 
-    schema: dict[str, Any]
+    def __init__(
+        self, parameters: Sequence[_Parameter], schema: dict[str, Any], *, decoder: Callable[[Any], Any] | None
+    ) -> None:
+        self.schema = schema
+        self._parameters = parameters
+        self._names = tuple(each.field.name for each in parameters)
+        self._hidden = frozenset(each.wire for each in parameters if each.field.secret)
+        self._decoder = decoder
 
     def decode(self, raw: bytes | Raw | None, *, tool: str) -> dict[str, Any]:
         """Return the arguments by Python name, defaults filled in. None, ``null`` and ``{}`` are the same.
@@ -75,61 +163,244 @@ class ArgumentsCodec:
             tool: The name for messages.
 
         Raises:
-            InvalidArguments: A schema violation.
-            McpError: -32602, ``raw`` is not a JSON object.
+            InvalidArguments: A schema violation, or text that is not what its format promises.
+            McpError: -32602, ``raw`` is not a JSON object; -32700, it is no JSON.
         """
-        raise NotImplementedError
+        if raw is None:
+            raw = b"{}"
+        if self._decoder is not None:
+            try:
+                return dict(zip(self._names, astuple(self._decoder(raw)), strict=True))
+            except (msgspec.DecodeError, RecursionError):
+                pass  # the long way finds the words
+        value = _read(raw, tool)
+        if errors := self._validator.errors(value, show_values=True, hidden=self._hidden):
+            raise InvalidArguments(tool, errors)
+        return self._convert(value, tool)
+
+    @cached_property
+    def _validator(self) -> Validator:
+        return Validator(self.schema)
+
+    def _convert(self, value: dict[str, Any], tool: str) -> dict[str, Any]:
+        arguments: dict[str, Any] = {}
+        errors: list[str] = []
+        for each in self._parameters:
+            wire = each.wire
+            try:
+                if wire in value:
+                    arguments[each.field.name] = each.node.decode(value[wire], (wire,))
+                elif each.field.required:  # a literal schema that does not say so
+                    errors.append(f"{pointer([wire])}: required property not found")
+                else:
+                    arguments[each.field.name] = each.default if each.factory is None else each.factory()
+            except Mismatch as exc:
+                errors.append(f"{pointer(exc.path)}: value is not valid" if wire in self._hidden else str(exc))
+            except RecursionError:
+                errors.append(f"{pointer([wire])}{_TOO_DEEP}")
+        if errors:
+            raise InvalidArguments(tool, sorted(errors))
+        return arguments
 
 
-def arguments_codec(
-    fields: Sequence[Field],
-    *,
-    extra: Literal["forbid", "ignore", "allow"] = "forbid",
-    literal_schema: dict[str, Any] | None = None,
-) -> ArgumentsCodec:
-    """Compile a codec for ``fields``.
-
-    Args:
-        extra: "forbid" publishes ``additionalProperties: false`` and refuses unknown names. The other two publish
-            nothing and drop unknown names; a handler that wants them takes the raw request.
-        literal_schema: Published and enforced as given, in place of a generated one.
-
-    Raises:
-        DefinitionError: A type has no schema, or ``literal_schema`` is not a valid schema of an object.
-    """
-    raise NotImplementedError
+def _read(raw: bytes | Raw, tool: str) -> dict[str, Any]:
+    try:
+        value = msgspec.json.decode(raw)
+    except msgspec.ValidationError:  # digits without end: JSON, but no number that Python can hold
+        raise InvalidArguments(tool, [_OUT_OF_RANGE]) from None
+    except RecursionError:
+        raise InvalidArguments(tool, [_TOO_DEEP]) from None
+    except msgspec.DecodeError as exc:
+        raise McpError(PARSE_ERROR, f"Parse error: {exc}") from None
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise McpError(INVALID_PARAMS, f"Invalid params: arguments must be an object, not {json_type(value)}")
+    return value
 
 
-class ValueCodec:
-    """Encodes and decodes values of one type.
-
-    Attributes:
-        schema: The schema of the type.
-    """
-
-    schema: dict[str, Any]
-
-    def encode(self, value: Any) -> Any:
-        """Return ``value`` as JSON-shaped builtins. Does not validate. Raises `EncodeError`."""
-        raise NotImplementedError
-
-    def encode_json(self, value: Any) -> bytes:
-        """Return ``value`` as compact JSON. Does not validate. Raises `EncodeError`."""
-        raise NotImplementedError
-
-    def decode(self, value: Any) -> Any:
-        """Return a Python value for JSON-shaped builtins. Raises `InvalidValue` with ``errors`` in F53's grammar."""
-        raise NotImplementedError
+def _parameter(reader: TypeReader, field: Field) -> _Parameter:
+    try:
+        node, admits_unset = reader.read_field(field.type)
+        if field.header is not None:
+            _check_header(field.header, node)
+    except DefinitionError as exc:
+        raise DefinitionError(f"parameter {field.name!r}: {exc}") from None
+    default, factory = field.default, field.default_factory
+    if field.required:
+        default, factory = NODEFAULT, None
+    elif factory is None and default is UNSET and not admits_unset:
+        default = None
+    elif isinstance(default, list | dict | set | bytearray):
+        factory = partial(copy.deepcopy, default)
+    return _Parameter(field, node, admits_unset, default, factory)
 
 
-def value_codec(tp: Any, *, omit_none: bool = False, mode: Literal["input", "output"] = "output") -> ValueCodec:
+def _check_header(header: str, node: Node) -> None:
+    """Raise `DefinitionError` where clients would have to drop the tool (2026-07-28, server/tools, "x-mcp-header")."""
+    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header):
+        raise DefinitionError(f"header={header!r}: give the name of an HTTP field, of letters, digits and -")
+    if not node.types <= {"string", "integer", "boolean", "null"}:
+        raise DefinitionError(f"header={header!r}: only strings, integers and booleans can be HTTP fields")
+
+
+def _object_schema(parameters: Sequence[_Parameter], *, closed: bool) -> Schema:
+    definitions = Definitions()
+    headers: set[str] = set()
+    properties: Schema = {}
+    for each in parameters:
+        field = each.field
+        published = each.node.schema(definitions)
+        if field.description:
+            published["description"] = field.description
+        if field.examples:
+            published["examples"] = list(field.examples)
+        if not field.required and (default := shown_default(field.default, each.node)) is not UNSET:
+            published["default"] = default
+        if field.header is not None:
+            published["x-mcp-header"] = field.header
+            if field.header.lower() in headers:
+                raise DefinitionError(
+                    f"parameter {field.name!r}: header={field.header!r} is taken by another parameter"
+                )
+            headers.add(field.header.lower())
+        properties[each.wire] = published
+    schema: Schema = {
+        "type": "object",
+        "properties": properties,
+        "required": [each.wire for each in parameters if each.field.required],
+    }
+    if closed:
+        schema["additionalProperties"] = False
+    return fold(schema, definitions.schemas)
+
+
+def _native_decoder(parameters: Sequence[_Parameter], *, closed: bool) -> Callable[[Any], Any] | None:
+    """Return msgspec's decoder for the arguments; None where it would not accept just what the schema accepts."""
+    if not all(is_exact(each.node) for each in parameters):
+        return None
+    try:
+        members: list[tuple[str, Any, Any]] = []
+        for number, each in enumerate(parameters):
+            carrier = each.node.carrier()
+            if each.factory is not None:
+                member = msgspec.field(name=each.wire, default_factory=each.factory)
+            else:
+                member = msgspec.field(name=each.wire, default=each.default)
+            # Numbered, so that no parameter can be called like a member of Struct.
+            members.append((f"_{number}", Union[carrier, UnsetType] if each.admits_unset else carrier, member))  # noqa: UP007
+        struct = msgspec.defstruct("Arguments", members, kw_only=True, forbid_unknown_fields=closed)
+        return msgspec.json.Decoder(struct).decode
+    except (TypeError, ValueError):  # a union that msgspec does not do, a limit beyond 64 bits
+        return None
+
+
+# -- values ------------------------------------------------------------------------------------------------------
+
+
+def value_codec(tp: Any, *, omit_none: bool = False, mode: Literal["input", "output"] = "output") -> "ValueCodec":
     """Compile a codec for ``tp``.
 
     Args:
         omit_none: Leave out members of records that are None and not required.
-        mode: Which side is meant where a type has two schemas (pydantic aliases and computed fields).
+        mode: Which side is meant where a type has two schemas (pydantic's aliases and computed fields).
 
     Raises:
         DefinitionError: The type has no schema.
     """
-    raise NotImplementedError
+    node, _ = TypeReader(mode=mode, closed=False).read_field(tp)
+    return ValueCodec(node, omit_none=omit_none)
+
+
+class ValueCodec:
+    """Encodes and decodes values of one type. Made by `value_codec`."""
+
+    def __init__(self, node: Node, *, omit_none: bool) -> None:
+        self._node = node
+        self._omit_none = omit_none
+        self._plain = is_plain(node) and not omit_none
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The schema of the type."""
+        return document(self._node)
+
+    def encode(self, value: Any) -> Any:
+        """Return ``value`` as JSON-shaped builtins. Does not validate. Raises `EncodeError`."""
+        return self.dump(value)[0]
+
+    def encode_json(self, value: Any) -> bytes:
+        """Return ``value`` as compact JSON. Does not validate. Raises `EncodeError`."""
+        return self.dump(value)[1]
+
+    def dump(self, value: Any) -> tuple[Any, bytes]:
+        """Return both `encode` and `encode_json`, for the price of one."""
+        return dump_plain(value) if self._plain else dump(value, omit_none=self._omit_none)
+
+    def errors(self, builtins: Any, data: bytes) -> list[str]:
+        """Return what in an encoded value does not fit the schema, values not shown.
+
+        Args:
+            builtins, data: From `dump`.
+        """
+        if self._decoder is not None:
+            try:
+                self._decoder(data)
+            except (msgspec.DecodeError, RecursionError):
+                pass  # the long way finds the words, or that 5.0 is an integer
+            else:
+                return []
+        return self._validator.errors(builtins, show_values=False)
+
+    def decode(self, value: Any) -> Any:
+        """Return a Python value for JSON-shaped builtins. Raises `InvalidValue`."""
+        if errors := self._validator.errors(value, show_values=True):
+            raise InvalidValue(errors)
+        try:
+            return self._node.decode(value, ())
+        except Mismatch as exc:
+            raise InvalidValue([str(exc)]) from None
+        except RecursionError:
+            raise InvalidValue([_TOO_DEEP]) from None
+
+    def decode_text(self, text: str) -> Any:
+        """Return a Python value for text that stands for it: prompt arguments, variables of a URI.
+
+        A type that has strings takes the text as it is; others read it as JSON, and an empty one as null.
+
+        Raises:
+            InvalidValue: It stands for no value of the type.
+        """
+        types = self._node.types
+        if "string" in types:
+            return self.decode(text)
+        if text == "" and "null" in types:
+            return self.decode(None)
+        # `str(True)` is how Python clients spell it.
+        spelled = text.lower() if "boolean" in types and text in ("True", "False") else text
+        try:
+            value = msgspec.json.decode(spelled)
+        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+            value = text
+        if not admits(types, json_type(value)):
+            raise InvalidValue([f": value {scalar_text(text)} is not {_one(self._node)}"])
+        return self.decode(value)
+
+    @cached_property
+    def _validator(self) -> Validator:
+        return Validator(self.schema)
+
+    @cached_property
+    def _decoder(self) -> Callable[[Any], Any] | None:
+        if not is_exact(self._node):
+            return None
+        try:
+            return msgspec.json.Decoder(self._node.carrier()).decode
+        except (TypeError, ValueError):
+            return None
+
+
+def _one(node: Node) -> str:
+    """Return the type in words: "an integer", "a number or null"."""
+    names = [("an " if name[0] in "aeiou" else "a ") + name for name in sorted(node.types - {"null"})]
+    return " or ".join(names + (["null"] if "null" in node.types else []))

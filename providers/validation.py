@@ -1,23 +1,236 @@
-"""Checking JSON against JSON Schema, with messages of our own. The only module that imports jsonschema_rs."""
+"""Checking JSON against JSON Schema, with messages of our own. The only module that imports jsonschema_rs.
 
-from typing import Any
+A message is ``<JSON pointer>: <what>``. The validator's own texts never leave this module, because they contain the
+instance. jsonschema_rs is imported by the first `Validator`, since it costs a small server a fifth of its start-up.
+"""
 
-__all__ = ["Validator", "check_schema"]
+import json
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from mcpcore.exceptions import DefinitionError
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+
+__all__ = ["Validator", "check_schema", "join_errors", "json_type", "pointer", "scalar_text"]
+
+Path = tuple[str | int, ...]
+Finding = tuple[Path, str]
+
+_LISTED: Final = 10
+_COLLECTED: Final = 1000  # a million wrong items need not become a million messages to tell that they are wrong
+_CUT: Final = 64
+
+_TYPES: Final[dict[type, str]] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    tuple: "array",
+    dict: "object",
+}
 
 
 class Validator:
-    """A compiled schema."""
+    """A compiled schema.
 
-    def __init__(self, schema: dict[str, Any], *, trusted: bool = True) -> None:
-        raise NotImplementedError
+    Args:
+        schema: JSON Schema, 2020-12 unless its ``$schema`` says otherwise. References lead nowhere outside it: nothing
+            is fetched or opened (2026-07-28, server/tools, "Tool").
+        trusted: False for schemas of a peer, whose patterns then run in linear or bounded time.
+        formats: Assert ``format``, which is otherwise an annotation.
+
+    Raises:
+        DefinitionError: The schema is invalid, refers to something outside it or is nested too deeply.
+    """
+
+    def __init__(self, schema: Any, *, trusted: bool = True, formats: bool = False) -> None:
+        self._compiled = _compile(schema, trusted=trusted, formats=formats)
 
     def is_valid(self, instance: Any) -> bool:
-        raise NotImplementedError
+        """Return whether ``instance``, made of JSON-shaped builtins, fits the schema."""
+        return bool(self._compiled.is_valid(instance))
 
-    def errors(self, instance: Any, *, show_values: bool) -> list[str]:
-        raise NotImplementedError
+    def errors(self, instance: Any, *, show_values: bool, hidden: Collection[str] = ()) -> list[str]:
+        """Return what does not fit, sorted by pointer, at most ten entries and "… and N more".
+
+        Args:
+            show_values: Quote offending scalars. Only for what the reader of the message sent.
+            hidden: Top-level members whose values are never quoted.
+        """
+        found: set[Finding] = set()
+        for error in islice(self._compiled.iter_errors(instance), _COLLECTED):
+            found.update(_findings(error, show_values, hidden))
+        # A value of the wrong type is outside the enumeration as well; saying so twice helps nobody.
+        mistyped = {path for path, what in found if what.endswith(" expected")}
+        entries = sorted(
+            f"{pointer(path)}: {what}" for path, what in found if not (path in mistyped and " must be one of [" in what)
+        )
+        return entries[:_LISTED] + ([f"… and {len(entries) - _LISTED} more"] if len(entries) > _LISTED else [])
 
 
-def check_schema(schema: Any) -> None:
-    """Raise `DefinitionError` unless ``schema`` is a valid JSON Schema."""
-    raise NotImplementedError
+def check_schema(schema: Any, *, trusted: bool = True) -> None:
+    """Raise `DefinitionError` unless ``schema`` is a valid JSON Schema that refers to nothing outside it."""
+    _compile(schema, trusted=trusted, formats=False)
+
+
+def join_errors(errors: Iterable[str]) -> str:
+    """Return the sentence that carries ``errors`` in the texts for models."""
+    return f"Validation failed: JSON schema validation errors: [{', '.join(errors)}]"
+
+
+def pointer(path: Iterable[str | int]) -> str:
+    """Return ``path`` as a JSON pointer (RFC 6901). Absurdly long names are cut."""
+    return "".join("/" + _cut(str(token).replace("~", "~0").replace("/", "~1")) for token in path)
+
+
+def scalar_text(value: Any) -> str:
+    """Return a scalar as JSON, cut at 64 characters."""
+    return _cut(json.dumps(value, ensure_ascii=False))
+
+
+def json_type(value: Any) -> str:
+    """Return the JSON type of a JSON-shaped builtin."""
+    return _TYPES[type(value)]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _CUT else text[:_CUT] + "…"
+
+
+def _compile(schema: Any, *, trusted: bool, formats: bool) -> Any:
+    import jsonschema_rs
+
+    # Linear time first; look-around needs the other engine, which stops when it backtracks too much.
+    engines: list[Any] = [] if trusted else [jsonschema_rs.RegexOptions()]
+    engines.append(jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000))
+    problem: Exception | None = None
+    for engine in engines:
+        try:
+            return jsonschema_rs.validator_for(schema, offline=True, validate_formats=formats, pattern_options=engine)
+        except (ValueError, UnicodeEncodeError) as exc:
+            problem = exc
+    message = getattr(problem, "message", None) or str(problem)
+    where = pointer(getattr(problem, "instance_path", ()))
+    raise DefinitionError(f"not a valid JSON Schema{f' at {where}' if where else ''}: {message}") from None
+
+
+_TEXTS: Final = {
+    "minimum": "{value} must be at least {limit}",
+    "exclusiveMinimum": "{value} must be more than {limit}",
+    "maximum": "{value} must be at most {limit}",
+    "exclusiveMaximum": "{value} must be less than {limit}",
+    "multipleOf": "{value} must be a multiple of {multiple_of}",
+    "minLength": "{value} must have at least {limit} characters",
+    "maxLength": "{value} must have at most {limit} characters",
+    "pattern": "{value} must match the pattern {pattern}",
+    "format": "{value} is not a valid {format}",
+    "minItems": "array must have at least {limit} items",
+    "maxItems": "array must have at most {limit} items",
+    "additionalItems": "array must have at most {limit} items",
+    "uniqueItems": "array must not repeat items",
+    "contains": "array lacks an item that it must contain",
+    "minProperties": "object must have at least {limit} properties",
+    "maxProperties": "object must have at most {limit} properties",
+    "not": "{value} has a form that is not allowed",
+    "falseSchema": "no value is allowed here",
+    "contentEncoding": "{value} is not encoded as {content_encoding}",
+    "contentMediaType": "{value} is not of media type {content_media_type}",
+}
+
+
+def _findings(error: "ValidationError", show: bool, hidden: Collection[str]) -> Iterator[Finding]:
+    path, kind = tuple(error.instance_path), error.kind
+    match kind.name:
+        case "type":
+            yield path, f"{json_type(error.instance)} found, {_alternatives(_of(kind, 'types'))} expected"
+        case "required":
+            yield (*path, _of(kind, "property")), "required property not found"
+        case "additionalProperties" | "unevaluatedProperties":
+            for name in _of(kind, "unexpected"):
+                yield (*path, name), "unexpected property"
+        case "unevaluatedItems":
+            for index in _of(kind, "unexpected"):
+                yield (*path, index), "unexpected item"
+        case "enum" | "const":
+            yield path, _one_of(_value(error, show, hidden), _options(error))
+        case "propertyNames":
+            for _, what in _findings(_of(kind, "error"), show, hidden):
+                yield (*path, str(_of(kind, "error").instance)), f"property name: {what}"
+        case "anyOf" | "oneOf" if hasattr(kind, "context"):
+            yield from _union(path, error, show, hidden)
+        case name:
+            text = _TEXTS.get(name, "{value} is not allowed")
+            # The kind's own attributes, by the names that the text uses.
+            limits = {key: getattr(kind, key) for key in getattr(kind, "__match_args__", ())}
+            yield path, text.format(value=_value(error, show, hidden), **limits)
+
+
+def _union(path: Path, error: "ValidationError", show: bool, hidden: Collection[str]) -> Iterator[Finding]:
+    """Explain a value that fits no branch by the branch that was meant, if that can be told."""
+    branches: list[list[ValidationError]] = _of(error.kind, "context")
+    if not all(branches):  # only `oneOf` complains although a branch has nothing to complain about
+        yield path, "matches more than one of the forms of which it may match one"
+        return
+    typed = [branch for branch in branches if not any(_is_at(path, each, "type") for each in branch)]
+    if not typed:
+        expected = {name for branch in branches for each in branch for name in _expected(path, each)}
+        yield path, f"{json_type(error.instance)} found, {_alternatives(expected)} expected"
+        return
+    # A member that has none of the values one branch allows, such as a tag, says that another branch was meant.
+    meant = [branch for branch in typed if not any(_is_tag(path, each) for each in branch)]
+    tags = [each for branch in typed for each in branch if _is_tag(path, each)]
+    found = [{finding for each in branch for finding in _findings(each, show, hidden)} for branch in meant]
+    if found and (common := set.intersection(*found)):
+        yield from common
+    elif not found and len({tuple(each.instance_path) for each in tags}) == 1:
+        allowed = dict.fromkeys(option for each in tags for option in _options(each))
+        yield tuple(tags[0].instance_path), _one_of(_value(tags[0], show, hidden), allowed)
+    else:
+        yield path, "matches no allowed form"
+
+
+def _of(kind: Any, attribute: str) -> Any:
+    """Return an attribute that only this kind of error has."""
+    return getattr(kind, attribute)
+
+
+def _is_at(path: Path, error: "ValidationError", *names: str) -> bool:
+    return error.kind.name in names and tuple(error.instance_path) == path
+
+
+def _is_tag(path: Path, error: "ValidationError") -> bool:
+    return (
+        error.kind.name in ("enum", "const")
+        and tuple(error.instance_path[:-1]) == path
+        and len(error.instance_path) > 0
+    )
+
+
+def _expected(path: Path, error: "ValidationError") -> list[str]:
+    return _of(error.kind, "types") if _is_at(path, error, "type") else []
+
+
+def _alternatives(types: Collection[str]) -> str:
+    return " or ".join(sorted(types, key=lambda name: (name == "null", name)))
+
+
+def _options(error: "ValidationError") -> list[str]:
+    values = _of(error.kind, "options") if error.kind.name == "enum" else [_of(error.kind, "expected_value")]
+    return [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+
+
+def _one_of(subject: str, options: Iterable[str]) -> str:
+    return f"{subject} must be one of [{', '.join(options)}]"
+
+
+def _value(error: "ValidationError", show: bool, hidden: Collection[str]) -> str:
+    """Return how a message refers to the offending value: "value" or "value <scalar>"."""
+    path = error.instance_path
+    if not show or isinstance(error.instance, dict | list) or (path and path[0] in hidden):
+        return "value"
+    return f"value {scalar_text(error.instance)}"

@@ -1,0 +1,194 @@
+"""Writes any Python value as JSON, by what it is and not by what was declared.
+
+msgspec writes most values itself; `unsupported` is its hook for the rest. It cannot be asked about four things:
+named tuples (it writes arrays), sets (it writes them in no order), NaN and infinity (it writes null), and members
+that are None and should be left out. For values that may hold one of those there is `to_json`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from io import IOBase
+from math import isfinite
+from operator import index
+from pathlib import PurePath
+from typing import Any, Final
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+import msgspec
+from msgspec import UNSET
+
+from mcpcore.exceptions import MCPCoreError
+from mcpcore.providers import pydantic_adapter
+from mcpcore.providers.class_fields import ClassShape, class_shape
+
+__all__ = ["EncodeError", "check_finite", "dump", "dump_plain", "to_json"]
+
+
+class EncodeError(MCPCoreError):
+    """A value has no JSON form: NaN or infinity, an object of no known kind, a structure that holds itself."""
+
+
+def dump(value: Any, *, omit_none: bool = False) -> tuple[Any, bytes]:
+    """Return ``value`` as JSON-shaped builtins and as compact JSON.
+
+    Args:
+        omit_none: Leave out members of records that are None and not required.
+
+    Raises:
+        EncodeError: There is no JSON form.
+    """
+    return _written(lambda: to_json(value, omit_none=omit_none))
+
+
+def dump_plain(value: Any) -> tuple[Any, bytes]:
+    """Do as `dump`, faster, for values of a type of which `mcpcore.providers.nodes.is_plain` holds."""
+    builtins, data = _written(lambda: msgspec.to_builtins(value, str_keys=True, enc_hook=_unsupported))
+    # msgspec writes NaN as null and says nothing, so only a null can hide one; Decimal spells it out.
+    if b"null" in data:
+        check_finite(builtins)
+    if b'NaN"' in data or b'Infinity"' in data:
+        to_json(value)
+    return builtins, data
+
+
+def check_finite(value: Any) -> None:
+    """Raise `EncodeError` if JSON-shaped ``value`` holds NaN or infinity."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if type(each) is float:
+            _finite(each)
+        elif isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, list | tuple):
+            waiting += each
+
+
+def to_json(value: Any, *, omit_none: bool = False) -> Any:
+    """Return ``value`` as JSON-shaped builtins. Raises `EncodeError`, or RecursionError where it holds itself."""
+    return _Writer(omit_none).write(value)
+
+
+class _Writer:
+    def __init__(self, omit_none: bool) -> None:
+        self.omit_none = omit_none
+
+    def write(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is str or kind is int or kind is bool or value is None:
+            return value
+        if kind is float:
+            return _finite(value)
+        if kind is dict:
+            write = self.write
+            return {key if type(key) is str else _key(key): write(each) for key, each in value.items()}
+        if kind is list or kind is tuple:
+            return [self.write(each) for each in value]
+        how = _WAYS.get(kind)
+        if how is None:
+            how = _WAYS[kind] = _way(kind)
+        return how(self, value)
+
+
+_Way = Callable[[_Writer, Any], Any]
+_WAYS: Final[WeakKeyDictionary[type, _Way]] = WeakKeyDictionary()
+
+_NATIVE: Final = (date, time, timedelta, UUID, bytes, bytearray, memoryview)
+_BASES: Final[dict[type, Callable[[Any], Any]]] = {str: str.__str__, int: int.__int__, float: float.__float__}
+_COLLECTIONS: Final = (Sequence, ValuesView, Iterator)
+
+
+def _way(kind: type) -> _Way:
+    """Return how instances of ``kind`` are written."""
+    if issubclass(kind, Enum):
+        return lambda writer, value: writer.write(value.value)
+    if kind in (*_NATIVE, datetime):
+        return lambda writer, value: msgspec.to_builtins(value)
+    if issubclass(kind, date | time):
+        return lambda writer, value: value.isoformat()
+    if issubclass(kind, Decimal):
+        return lambda writer, value: _decimal(value)
+    if pydantic_adapter.claims(kind):
+        return _write_pydantic
+    if (shape := class_shape(kind)) is not None:
+        return lambda writer, value: _members(writer, value, shape)
+    for base, plain in _BASES.items():
+        if issubclass(kind, base):
+            return lambda writer, value: writer.write(plain(value))
+    if issubclass(kind, Mapping):
+        return lambda writer, value: writer.write(dict(value))
+    if issubclass(kind, AbstractSet):
+        return lambda writer, value: _sorted([writer.write(each) for each in value])
+    if issubclass(kind, _COLLECTIONS) and not issubclass(kind, IOBase):
+        return lambda writer, value: [writer.write(each) for each in value]
+    if issubclass(kind, PurePath):
+        return lambda writer, value: str(value)
+    if hasattr(kind, "__index__"):  # the whole numbers of numpy
+        return lambda writer, value: index(value)
+    raise EncodeError(f"a value of type {kind.__name__} has no form in JSON")
+
+
+def _members(writer: _Writer, value: Any, shape: ClassShape) -> dict[str, Any]:
+    members: dict[str, Any] = {} if shape.tag is None else {shape.tag[0]: shape.tag[1]}
+    for field in shape.fields:
+        each = getattr(value, field.attribute, UNSET)
+        if each is UNSET or (field.omitted is not None and field.omitted(each)):
+            continue
+        if each is None and writer.omit_none and not field.required:
+            continue
+        members[field.alias] = writer.write(each)
+    return members
+
+
+def _write_pydantic(writer: _Writer, value: Any) -> Any:
+    try:
+        return writer.write(pydantic_adapter.serialise(value, omit_none=writer.omit_none))
+    except ValueError as exc:
+        raise EncodeError(f"pydantic cannot write it: {exc}") from exc
+
+
+def _unsupported(value: Any) -> Any:
+    return to_json(value)
+
+
+def _written(make: Callable[[], Any]) -> tuple[Any, bytes]:
+    try:
+        builtins = make()
+        return builtins, msgspec.json.encode(builtins)
+    except RecursionError:
+        raise EncodeError("it is nested too deeply, or holds itself") from None
+    except UnicodeEncodeError:
+        raise EncodeError("a text holds half of a surrogate pair") from None
+    except TypeError as exc:  # msgspec, of keys that are no strings
+        raise EncodeError(str(exc)) from exc
+
+
+def _finite(value: float) -> float:
+    if not isfinite(value):
+        raise EncodeError(f"{value} is not a number that JSON has")
+    return value
+
+
+def _decimal(value: Decimal) -> str:
+    if not value.is_finite():
+        raise EncodeError(f"{value} is not a number that JSON has")
+    return str(value)
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, Enum):
+        return _key(key.value)
+    if isinstance(key, str | UUID) or (isinstance(key, int) and not isinstance(key, bool)):
+        return str(key)
+    raise EncodeError(f"a key of type {type(key).__name__} cannot be the name of a JSON member")
+
+
+def _sorted(items: list[Any]) -> list[Any]:
+    try:
+        return sorted(items)
+    except TypeError:  # of several kinds, or objects
+        return items

@@ -1,0 +1,96 @@
+"""pydantic's models and types, by pydantic's own schema, validation and serialisation.
+
+pydantic is never imported here on its own account: a type of pydantic's can only come from code that imported it.
+"""
+
+import sys
+from collections.abc import Iterable
+from typing import Any, Final, Literal
+from weakref import WeakKeyDictionary
+
+import msgspec
+from msgspec import UNSET
+
+from mcpcore.exceptions import DefinitionError
+from mcpcore.providers.definitions import Definitions, Schema, change_schemas
+from mcpcore.providers.nodes import AnyNode, Mismatch, Node, Path
+
+__all__ = ["PydanticNode", "claims", "claims_metadata", "serialise"]
+
+_HOOKS = ("__get_pydantic_core_schema__", "__pydantic_validator__")
+
+
+def claims(tp: Any) -> bool:
+    """Return whether ``tp`` is a class that pydantic knows how to read and others do not."""
+    return "pydantic" in sys.modules and isinstance(tp, type) and any(hasattr(tp, hook) for hook in _HOOKS)
+
+
+def claims_metadata(metadata: Iterable[Any]) -> bool:
+    """Return whether an `Annotated` holds validators or serialisers of pydantic's."""
+    return "pydantic" in sys.modules and any(hasattr(each, _HOOKS[0]) for each in metadata)
+
+
+def serialise(value: Any, *, omit_none: bool) -> Any:
+    """Return an instance of a class that `claims` is true of as builtins. Raises ValueError."""
+    # Values that do not fit their fields are found when the result is validated; a warning would help nobody.
+    return _adapter(type(value)).dump_python(value, mode="json", by_alias=True, exclude_none=omit_none, warnings=False)
+
+
+class PydanticNode(Node):
+    """A type that pydantic reads."""
+
+    exact = False
+    plain = False
+
+    def __init__(self, tp: Any, mode: Literal["input", "output"], *, closed: bool) -> None:
+        super().__init__()
+        import pydantic
+
+        self._error = pydantic.ValidationError
+        self._adapter = pydantic.TypeAdapter(tp)
+        try:
+            schema: Schema = self._adapter.json_schema(mode="validation" if mode == "input" else "serialization")
+        except pydantic.PydanticUserError as exc:
+            raise DefinitionError(f"pydantic has no JSON Schema for {tp!r}: {exc}") from None
+        definitions = schema.pop("$defs", {})
+        if isinstance(tp, type) and "properties" in schema:
+            # Under its name, so that a model met alone and the same model met inside another become one definition.
+            definitions[tp.__name__] = schema
+            schema = {"$ref": f"#/$defs/{tp.__name__}"}
+        whole = {**schema, "$defs": definitions}
+        self._schema = change_schemas(whole, lambda each: _tidied(each, closed))
+        named = definitions.get(schema.get("$ref", "").rpartition("/")[2], schema)
+        self.types = frozenset([named["type"]] if isinstance(named.get("type"), str) else AnyNode.types)
+
+    def schema(self, definitions: Definitions) -> Schema:
+        return definitions.adopt(self._schema)
+
+    def decode(self, value: Any, path: Path) -> Any:
+        try:
+            return self._adapter.validate_json(msgspec.json.encode(value))
+        except self._error as exc:
+            first = exc.errors(include_url=False, include_context=False, include_input=False)[0]
+            raise Mismatch((*path, *first["loc"]), first["msg"]) from None
+
+
+def _tidied(schema: Schema, closed: bool) -> Schema:
+    """Return ``schema`` without what the other kinds of records do not publish either: made-up titles, a default of
+    null, keywords that JSON Schema does not have."""
+    tidied = {key: value for key, value in schema.items() if key not in ("title", "discriminator")}
+    if tidied.get("default", UNSET) is None:
+        del tidied["default"]
+    if closed and "properties" in tidied:
+        tidied.setdefault("additionalProperties", False)
+    return tidied
+
+
+_ADAPTERS: Final[WeakKeyDictionary[type, Any]] = WeakKeyDictionary()
+
+
+def _adapter(cls: type) -> Any:
+    adapter = _ADAPTERS.get(cls)
+    if adapter is None:
+        import pydantic
+
+        adapter = _ADAPTERS[cls] = pydantic.TypeAdapter(cls)
+    return adapter

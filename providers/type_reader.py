@@ -1,0 +1,331 @@
+"""Reads Python types into nodes, down to the fields of their classes."""
+
+import collections
+import datetime
+import enum
+import inspect
+import re
+import typing
+import uuid
+from collections import abc
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import PurePath
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
+
+from msgspec import UNSET, UnsetType
+
+from mcpcore.exceptions import DefinitionError
+from mcpcore.providers import pydantic_adapter
+from mcpcore.providers.annotations import describe
+from mcpcore.providers.class_fields import ClassField, ClassShape, class_shape, field_types
+from mcpcore.providers.encoding import to_json
+from mcpcore.providers.metadata import read_metadata
+from mcpcore.providers.nodes import (
+    AliasNode,
+    AnyNode,
+    ArrayNode,
+    EnumNode,
+    MapNode,
+    Mismatch,
+    Node,
+    NotedNode,
+    RecordField,
+    RecordNode,
+    ScalarNode,
+    TextNode,
+    TupleNode,
+    UnionNode,
+    admits,
+)
+from mcpcore.providers.validation import json_type
+
+__all__ = ["TypeReader", "admits_unset", "shown_default"]
+
+_ANYTHING: Final = (Any, object, inspect.Parameter.empty)
+_SCALARS: Final = (int, float, str, bool, NoneType)
+
+_ARRAYS: Final[dict[Any, Callable[[list[Any]], Any]]] = {
+    list: list,
+    abc.Sequence: list,
+    abc.MutableSequence: list,
+    abc.Collection: list,
+    abc.Iterable: list,
+    abc.Iterator: list,
+    abc.Generator: list,
+    set: set,
+    abc.Set: set,
+    abc.MutableSet: set,
+    frozenset: frozenset,
+    collections.deque: collections.deque,
+}
+_MAPS: Final[dict[Any, Callable[[dict[Any, Any]], Any]]] = {
+    dict: dict,
+    abc.Mapping: dict,
+    abc.MutableMapping: dict,
+    collections.OrderedDict: collections.OrderedDict,
+}
+
+
+def _decimal(text: str) -> Decimal:
+    value = Decimal(text)
+    # Decimal reads digits of every script, underscores, NaN and Infinity; JSON numbers have none of them.
+    if not re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", text, re.ASCII):
+        raise ValueError(text)
+    return value
+
+
+_TEXTS: Final[dict[type, Callable[[], TextNode]]] = {
+    datetime.datetime: lambda: TextNode(datetime.datetime, {"format": "date-time"}, "date-time"),
+    datetime.date: lambda: TextNode(datetime.date, {"format": "date"}, "date"),
+    datetime.time: lambda: TextNode(datetime.time, {"format": "time"}, "time"),
+    datetime.timedelta: lambda: TextNode(datetime.timedelta, {"format": "duration"}, "duration"),
+    uuid.UUID: lambda: TextNode(uuid.UUID, {"format": "uuid"}, "UUID"),
+    bytes: lambda: TextNode(bytes, {"contentEncoding": "base64"}, "base64 text"),
+    bytearray: lambda: TextNode(bytearray, {"contentEncoding": "base64"}, "base64 text"),
+    Decimal: lambda: TextNode(Decimal, {"format": "decimal"}, "decimal number", _decimal),
+}
+
+
+class TypeReader:
+    """Reads types. Types that are read twice become one node, which is what makes recursion and sharing visible.
+
+    Args:
+        mode: Which side is meant where a type has two schemas (pydantic's aliases and computed fields).
+        closed: Records refuse members that they do not know.
+    """
+
+    def __init__(self, *, mode: Literal["input", "output"], closed: bool) -> None:
+        self._mode: Final = mode
+        self._closed = closed
+        self._known: dict[Any, Node] = {}
+
+    def read(self, tp: Any) -> Node:
+        """Return the node of ``tp``.
+
+        Raises:
+            DefinitionError: It has no form in JSON; the message names the type and, inside classes, the field.
+        """
+        if any(tp is each for each in _ANYTHING):
+            return AnyNode()
+        if tp is None or tp in _SCALARS:
+            return ScalarNode(tp or NoneType)
+        if isinstance(tp, type) and tp in _TEXTS:
+            return _TEXTS[tp]()
+        origin = get_origin(tp)
+        if origin is Annotated:
+            return self._annotated(tp)
+        if origin in (Union, UnionType):
+            return self._union(get_args(tp))
+        if origin is Literal:
+            return _literal(get_args(tp))
+        if type(origin or tp).__name__ == "TypeAliasType":
+            return self._alias(origin or tp, get_args(tp))
+        if isinstance(tp, TypeVar):
+            constraints = tp.__constraints__ or ((tp.__bound__,) if tp.__bound__ else (Any,))
+            return self._union(constraints)
+        if hasattr(tp, "__supertype__"):
+            return self.read(tp.__supertype__)
+        if getattr(origin, "_name", None) in ("Final", "ClassVar", "Required", "NotRequired", "ReadOnly"):
+            return self.read(get_args(tp)[0])
+        if isinstance(tp, str | typing.ForwardRef):
+            raise DefinitionError(f"the name {describe(getattr(tp, '__forward_arg__', tp))!r} is not known here")
+        if tp is typing.LiteralString:
+            return ScalarNode(str)
+        if pydantic_adapter.claims(tp):
+            return self._kept(tp, lambda: pydantic_adapter.PydanticNode(tp, self._mode, closed=self._closed))
+        return self._class(tp, origin or tp, get_args(tp))
+
+    def read_field(self, tp: Any) -> tuple[Node, bool]:
+        """Return the node of a field, and whether its type admits `UNSET`, which is how Python says "absent"."""
+        absent = admits_unset(tp)
+        return self.read(_without_unset(tp) if absent else tp), absent
+
+    # -- forms ---------------------------------------------------------------------------------------------------
+
+    def _annotated(self, tp: Any) -> Node:
+        inner, *around = get_args(tp)
+        metadata = read_metadata(around)
+        if pydantic_adapter.claims_metadata(metadata.unknown):
+            return pydantic_adapter.PydanticNode(tp, self._mode, closed=self._closed)
+        node = self.read(inner)
+        if metadata.limits:
+            node.constrain(metadata.limits, native=metadata.native)
+        if metadata.notes:
+            return NotedNode(node, metadata.notes, asserting=metadata.asserting)
+        return node
+
+    def _union(self, members: tuple[Any, ...]) -> Node:
+        branches: list[Node] = []
+        for member in members:
+            node = self.read(member)
+            branches += node.branches if isinstance(node, UnionNode) else [node]
+        return branches[0] if len(branches) == 1 else UnionNode(branches)
+
+    def _alias(self, alias: Any, arguments: tuple[Any, ...]) -> Node:
+        key = (alias, arguments)
+        if isinstance(known := self._known.get(key), AliasNode):
+            known.recursive = True  # it is met again while it is read
+            return known
+        node = self._known[key] = AliasNode(alias.__name__)
+        value = alias.__value__
+        node.target = self.read(value[arguments] if arguments else value)
+        if not node.recursive:
+            del self._known[key]
+            return node.target
+        return node
+
+    def _class(self, tp: Any, cls: Any, arguments: tuple[Any, ...]) -> Node:
+        if cls is tuple:
+            return self._tuple(arguments)
+        if cls in _ARRAYS:
+            item = self.read(arguments[0]) if arguments else AnyNode()
+            if _ARRAYS[cls] in (set, frozenset) and not item.hashable:
+                raise DefinitionError(f"{describe(tp)}: items of a set must be hashable; use list")
+            return ArrayNode(item, _ARRAYS[cls])
+        if cls in _MAPS:
+            key, value = arguments or (str, Any)
+            return MapNode(self.read(key), self.read(value), _MAPS[cls])
+        if isinstance(cls, type):
+            if issubclass(cls, enum.Flag):
+                return self._kept(cls, lambda: _flag(cls))
+            if issubclass(cls, enum.Enum):
+                return self._kept(cls, lambda: _enum(cls))
+            if issubclass(cls, PurePath):
+                return TextNode(cls, {}, "path", cls)
+            if cls in self._known:
+                return self._known[cls]
+        if tp in self._known:
+            return self._known[tp]
+        if isinstance(cls, type) and (shape := class_shape(cls)) is not None:
+            return self._record(tp, cls, shape)
+        raise DefinitionError(
+            f"{describe(tp)} has no form in JSON. Use a Struct, a dataclass, a TypedDict or a builtin type"
+        )
+
+    def _tuple(self, arguments: tuple[Any, ...]) -> Node:
+        if not arguments:
+            return ArrayNode(AnyNode(), tuple)
+        if len(arguments) == 2 and arguments[1] is ...:
+            return ArrayNode(self.read(arguments[0]), tuple)
+        return TupleNode([self.read(each) for each in arguments if each != ()])
+
+    def _record(self, tp: Any, cls: type, shape: ClassShape) -> Node:
+        closed = shape.closed or self._closed
+        arguments = "".join(f"_{re.sub(r'[^A-Za-z0-9.-]+', '_', describe(each)).strip('_')}" for each in get_args(tp))
+        node = self._known[tp] = RecordNode(
+            cls.__name__ + arguments,
+            shape.construct,
+            # Only a class that refuses unknown members by itself does so when msgspec reads it.
+            native=tp if shape.native and shape.closed == closed else None,
+            plain=shape.plain,
+            closed=closed,
+            hashable=getattr(cls, "__hash__", None) is not None,
+            tag=shape.tag,
+        )
+        types = field_types(tp)
+        for each in shape.fields:
+            if each.init:
+                node.fields.append(self._record_field(cls, each, types.get(each.attribute, Any)))
+        return node
+
+    def _record_field(self, cls: type, each: ClassField, tp: Any) -> RecordField:
+        try:
+            node, _ = self.read_field(tp)
+        except DefinitionError as exc:
+            raise DefinitionError(f"{cls.__name__}.{each.attribute}: {exc}") from None
+        return RecordField(each.name, each.alias, node, each.required, shown_default(each.default, node))
+
+    def _kept(self, key: Any, make: Callable[[], Node]) -> Node:
+        if key not in self._known:
+            self._known[key] = make()
+        return self._known[key]
+
+
+# -- enumerations ------------------------------------------------------------------------------------------------
+
+
+def _enum(cls: type[enum.Enum]) -> Node:
+    options = [(member.value, member) for member in cls]
+    for value, member in options:
+        if not isinstance(value, str | int | float | NoneType):
+            raise DefinitionError(
+                f"{cls.__name__}.{member.name} has the value {value!r}; give members strings, numbers, booleans or None"
+            )
+    if not options:
+        raise DefinitionError(f"{cls.__name__} has no members")
+    uniform = all(type(value) is str for value, _ in options) or all(type(value) is int for value, _ in options)
+    # A class that accepts more than its members would make msgspec accept more than the schema.
+    ordinary = cls._missing_.__func__ is enum.Enum._missing_.__func__  # type: ignore[attr-defined]  # a classmethod
+    values = [(_plain(value), member) for value, member in options]
+    return EnumNode(values, native=cls if uniform and ordinary else None)
+
+
+def _flag(cls: type[enum.Flag]) -> Node:
+    """Return the node of a set of bits, written as their sum."""
+    bits = 0
+    for member in cls:
+        bits |= member.value
+    return _FlagNode(cls, bits)
+
+
+class _FlagNode(ScalarNode):
+    def __init__(self, cls: type[enum.Flag], bits: int) -> None:
+        super().__init__(int)
+        self.flag = cls
+        self.limits = {"ge": 0, "le": bits}
+        self.exact = False
+
+    def decode(self, value: Any, path: tuple[str | int, ...]) -> Any:
+        try:
+            return self.flag(super().decode(value, path))
+        except ValueError:
+            raise Mismatch(path, f"value {value} is not a sum of {self.flag.__name__}") from None
+
+
+def _literal(values: tuple[Any, ...]) -> Node:
+    options: list[tuple[Any, Any]] = []
+    for value in values:
+        wire = value.value if isinstance(value, enum.Enum) else value
+        if not isinstance(wire, str | int | NoneType):
+            raise DefinitionError(f"Literal[{value!r}]: use strings, numbers, booleans or None")
+        options.append((_plain(wire), value))
+    native = all(type(value) in (str, int, NoneType) for value in values)
+    return EnumNode(options, native=Literal[values] if native else None)
+
+
+def _plain(value: Any) -> Any:
+    """Return ``value`` without the class that a mixed-in enumeration gives it."""
+    return next((base(value) for base in (bool, int, float, str) if isinstance(value, base)), value)
+
+
+# -- absence and defaults ----------------------------------------------------------------------------------------
+
+
+def admits_unset(tp: Any) -> bool:
+    """Return whether `UNSET` is one of the values of ``tp``."""
+    if get_origin(tp) is Annotated:
+        return admits_unset(get_args(tp)[0])
+    return get_origin(tp) in (Union, UnionType) and UnsetType in get_args(tp)
+
+
+def _without_unset(tp: Any) -> Any:
+    if get_origin(tp) is Annotated:
+        inner, *metadata = get_args(tp)
+        return Annotated[(_without_unset(inner), *metadata)]
+    rest = tuple(member for member in get_args(tp) if member is not UnsetType)
+    return Union[rest]  # noqa: UP007  # built from a tuple
+
+
+def shown_default(default: Any, node: Node) -> Any:
+    """Return ``default`` as JSON, or `UNSET` where it is None, has no JSON form or does not fit its own type."""
+    if default is UNSET or default is None:
+        return UNSET
+    try:
+        shown = to_json(default)
+        # `decode` expects what the schema accepts; whatever it makes of something else, the default does not fit.
+        fits = admits(node.types, json_type(shown)) and node.decode(shown, ()) is not UNSET
+    except Exception:  # noqa: BLE001  # what the schema would have refused can end in any error
+        return UNSET
+    return shown if fits else UNSET
