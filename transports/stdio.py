@@ -1,0 +1,159 @@
+"""The channel that both ends of stdio share: lines on two file descriptors.
+
+What starts and ends it is different: see `mcpcore.transports.stdio_server` and `mcpcore.transports.stdio_client`.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import anyio.lowlevel
+
+from mcpcore.abc import ChannelInfo
+from mcpcore.protocol.framing import MAX_MESSAGE_SIZE, LineDecoder
+from mcpcore.protocol.messages import Incoming, Outgoing, RequestScope
+from mcpcore.transports._descriptors import Input, Output
+from mcpcore.transports._wakeup import Wakeup, running_asyncio_loop
+from mcpcore.transports.lines import to_incoming, to_lines
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["StdioChannel"]
+
+_READ_SIZE: Final = 64 * 1024  # what a pipe holds; memory beyond 128 KiB would be mapped anew for each read
+_READ_AHEAD: Final = 1024 * 1024  # bytes read before anybody asks for them
+_PIPE_CAPACITY: Final = 1024 * 1024  # the most that Linux gives without privileges
+
+
+class StdioChannel:
+    """A channel that reads lines from one descriptor and writes them to another.
+
+    Args:
+        input: Where messages come from.
+        output: Where messages go to.
+        max_message_size: Bytes of one message received; a longer one is reported and skipped.
+        transport: The name under which handlers and logs see the binding.
+    """
+
+    def __init__(
+        self, input: Input, output: Output, *, max_message_size: int = MAX_MESSAGE_SIZE, transport: str = "stdio"
+    ) -> None:
+        self.info = ChannelInfo(transport)
+        self._input = input
+        self._output = output
+        self._decoder = LineDecoder(max_message_size)
+        self._scope = RequestScope(transport)
+        self._arrived: list[Incoming] = []
+        self._arrived_bytes = 0
+        self._at_eof = False
+        self._error: OSError | None = None
+        self._closed = False
+        self._arrival = Wakeup()
+        self._loop: asyncio.AbstractEventLoop | None = running_asyncio_loop()
+        self._watched = False
+
+    async def receive(self) -> list[Incoming]:
+        """See `Channel.receive`. Cancellation loses nothing."""
+        while not self._arrived:
+            if self._closed:
+                raise anyio.ClosedResourceError
+            if self._at_eof:
+                raise anyio.EndOfStream
+            if self._error is not None:
+                raise anyio.BrokenResourceError from self._error
+            await self._wait()
+        messages, self._arrived = self._arrived, []
+        self._arrived_bytes = 0
+        return messages
+
+    async def send(self, messages: list[Outgoing]) -> None:
+        """See `Channel.send`. One write; cancelled, it may have written a part, so only close the channel then."""
+        if self._closed:
+            raise anyio.ClosedResourceError
+        if data := to_lines(messages):
+            try:
+                await self._output.send_all(data)
+            except OSError as error:
+                raise anyio.BrokenResourceError from error
+
+    async def aclose(self) -> None:
+        """See `Channel.aclose`. Does not wait."""
+        if not self._closed:
+            self._closed = True
+            self._arrived = []
+            self._unwatch()
+            self._input.close()
+            self._output.close()
+
+    def finish(self) -> None:
+        """Take what is there for all that will come, although somebody else may hold the other end open."""
+        if self._closed:
+            return
+        for _ in range(_PIPE_CAPACITY // _READ_SIZE):
+            if not self._read():
+                break
+        if not self._at_eof:
+            self._at_eof = True
+            self._arrived += to_incoming(self._decoder.receive_eof(), self._scope)
+        self._unwatch()
+        self._input.wake()
+
+    async def _wait(self) -> None:
+        """Wait until something has been read, or the channel ends."""
+        if not self._input.is_pollable:
+            await anyio.lowlevel.checkpoint()
+        elif self._loop is not None:
+            if not self._watched:
+                self._watch(self._loop)
+            await self._arrival.wait()
+            return
+        else:
+            try:
+                await anyio.wait_readable(self._input.fd)
+            except anyio.ClosedResourceError:
+                return
+        if not self._closed and not self._at_eof:
+            self._read()
+
+    # On asyncio the descriptor is watched for as long as the channel lives, and read before anybody asks. Asking the
+    # loop anew before each read, as `anyio.wait_readable` has to, costs more than all the rest of this module.
+
+    def _watch(self, loop: "asyncio.AbstractEventLoop") -> None:
+        try:
+            loop.add_reader(self._input.fd, self._on_readable)
+        except NotImplementedError:  # the proactor loop of Windows
+            self._loop = None
+        else:
+            self._watched = True
+
+    def _unwatch(self) -> None:
+        if self._watched and self._loop is not None:
+            self._loop.remove_reader(self._input.fd)
+            self._watched = False
+        self._arrival.wake()
+
+    def _on_readable(self) -> None:
+        self._read()
+        if self._at_eof or self._error is not None or (self._arrived and self._arrived_bytes > _READ_AHEAD):
+            self._unwatch()
+        elif self._arrived:
+            self._arrival.wake()
+
+    def _read(self) -> bool:
+        """Read once, without waiting. Returns whether another read may find more."""
+        try:
+            data = self._input.read(_READ_SIZE)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            self._error = error
+            return False
+        if data:
+            found = self._decoder.receive(data)
+        else:
+            found = self._decoder.receive_eof()
+            self._at_eof = True
+        if found:
+            self._arrived += to_incoming(found, self._scope)
+        self._arrived_bytes += len(data)
+        return not self._at_eof

@@ -1,0 +1,118 @@
+"""The server's end of stdio: this process's own standard input and output."""
+
+import os
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import anyio
+
+from mcpcore.abc import Channel
+from mcpcore.exceptions import TransportError
+from mcpcore.protocol.framing import MAX_MESSAGE_SIZE
+from mcpcore.transports._descriptors import Input, Output
+from mcpcore.transports.stdio import StdioChannel
+
+__all__ = ["StdioServerTransport"]
+
+
+class StdioServerTransport:
+    """Serves the one client that has started this process.
+
+    While it serves, nothing else can touch the protocol's streams: they are moved to private descriptors, reading
+    file descriptor 0 yields the end of input, and what is written to 1, by ``print``, by a library in C or by a child
+    process, goes to standard error. Afterwards everything is as it was.
+
+    Args:
+        max_message_size: Bytes of one message received; a longer one is reported and skipped.
+    """
+
+    def __init__(self, *, max_message_size: int = MAX_MESSAGE_SIZE) -> None:
+        self._max_message_size = max_message_size
+
+    async def serve(
+        self, handler: Callable[[Channel], Awaitable[None]], *, task_status: Any = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        """See `ServerTransport.serve`: returns when ``handler`` does, which is called once.
+
+        Raises:
+            TransportError: Something in this process already serves on standard input and output.
+        """
+        with _claim() as (fd_in, fd_out):
+            input, output = Input(fd_in), Output(fd_out)
+            _close_in_children.extend(fd for fd in (input.opened, output.opened) if fd is not None)
+            channel = StdioChannel(input, output, max_message_size=self._max_message_size)
+            try:
+                task_status.started()
+                await handler(channel)
+            finally:
+                await channel.aclose()
+
+
+_claimed = threading.Lock()
+
+
+@contextmanager
+def _claim() -> Generator[tuple[int, int]]:
+    """Move the protocol's streams away from descriptors 0 and 1, yield where they are, and move them back."""
+    if not _claimed.acquire(blocking=False):
+        raise TransportError("standard input and output already serve a client; a process can serve only one at a time")
+    try:
+        try:
+            _open_missing()
+            private = os.dup(0), os.dup(1)
+        except OSError:
+            yield 0, 1  # they cannot be moved: serve where they are
+            return
+        _close_in_children.extend(private)
+        try:
+            _divert()
+            yield private
+        finally:
+            _flush_stdout()  # still to standard error
+            _close_in_children.clear()
+            for target, fd in enumerate(private):
+                os.dup2(fd, target)
+                os.close(fd)
+    finally:
+        _claimed.release()
+
+
+def _open_missing() -> None:
+    """Open the null device as 0, 1 and 2 where they are closed, or the next file opened would become one of them."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
+
+
+def _divert() -> None:
+    """Let descriptor 0 be empty and 1 be standard error, also for what was printed before but not yet written."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    _flush_stdout()
+
+
+def _flush_stdout() -> None:
+    with suppress(Exception):  # sys.stdout can be anything, or nothing
+        sys.stdout.flush()
+
+
+# A child made by fork inherits the private descriptors. It may outlive us, and then the client would wait for the end
+# of our output for as long as the child runs.
+
+_close_in_children: list[int] = []
+
+
+def _after_fork_in_child() -> None:
+    for fd in _close_in_children:
+        with suppress(OSError):
+            os.close(fd)
+    _close_in_children.clear()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_after_fork_in_child)
