@@ -131,7 +131,7 @@ if TYPE_CHECKING:
     )
     from mcpcore.runtime.server import CacheHint as CacheHint
     from mcpcore.runtime.server import Server as Server
-    from mcpcore.transports.stdio import stdio as stdio
+    from mcpcore.transports.stdio_client import stdio as stdio
     from mcpcore.types import (
         AudioContent as AudioContent,
     )
@@ -236,7 +236,7 @@ _HOMES = {
     "complete": "mcpcore.providers.declarations",
     "prompt": "mcpcore.providers.declarations",
     "resource": "mcpcore.providers.declarations",
-    "stdio": "mcpcore.transports.stdio",
+    "stdio": "mcpcore.transports.stdio_client",
     "tool": "mcpcore.providers.declarations",
 }
 
