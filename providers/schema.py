@@ -41,21 +41,8 @@ _TOO_DEEP: Final = ": nested too deeply"
 _OUT_OF_RANGE: Final = ": number out of range"
 
 
-class InvalidArguments(MCPCoreError):
-    """The arguments of a call do not fit the published input schema. ``str()`` is the whole text for the model.
-
-    Args:
-        errors: Entries ``<JSON pointer>: <what>``.
-    """
-
-    def __init__(self, tool: str, errors: list[str]) -> None:
-        super().__init__(f"Tool ({tool}) input validation failed: {join_errors(errors)}")
-        self.tool = tool
-        self.errors = errors
-
-
 class InvalidValue(MCPCoreError):
-    """A value does not fit its type.
+    """What a peer sent does not fit the type that was asked for.
 
     Args:
         errors: Entries ``<JSON pointer>: <what>``.
@@ -64,6 +51,15 @@ class InvalidValue(MCPCoreError):
     def __init__(self, errors: list[str]) -> None:
         super().__init__(", ".join(errors).removeprefix(": "))
         self.errors = errors
+
+
+class InvalidArguments(InvalidValue):
+    """The arguments of a call do not fit the published input schema. ``str()`` is the whole text for the model."""
+
+    def __init__(self, tool: str, errors: list[str]) -> None:
+        super().__init__(errors)
+        self.args = (f"Tool ({tool}) input validation failed: {join_errors(errors)}",)
+        self.tool = tool
 
 
 class Field(Struct, frozen=True, kw_only=True):
@@ -114,14 +110,15 @@ class _Parameter(Struct, frozen=True):
 def arguments_codec(
     fields: Sequence[Field],
     *,
-    extra: Literal["forbid", "ignore"] = "forbid",
+    extra: Literal["forbid", "ignore", "allow"] = "forbid",
     literal_schema: dict[str, Any] | None = None,
 ) -> "ArgumentsCodec":
     """Compile a codec for ``fields``.
 
     Args:
         extra: "forbid" publishes ``additionalProperties: false``, for nested records as well, and refuses unknown
-            names. "ignore" publishes nothing and drops unknown names; a handler that wants them takes the raw request.
+            names. The other two publish nothing and drop unknown names; a handler that wants them takes the raw
+            request.
         literal_schema: Published and enforced as given, in place of a generated one.
 
     Raises:
