@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from mcpcore.runtime.server import Server
-from mcpcore.transports.stdio import StdioClientTransport, stdio
+from mcpcore.transports.stdio_client import StdioClientTransport, stdio
 
 __all__ = ["LoadError", "load_server", "stdio_target"]
 
