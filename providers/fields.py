@@ -1,0 +1,85 @@
+"""What a Python parameter publishes: name on the wire, default, description.
+
+Defaults may hide in the ``field(…)`` of dataclasses, msgspec or pydantic; descriptions may stand in `Param`, in the
+metadata of other libraries, or in the docstring.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING
+from dataclasses import Field as DataclassField
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import NODEFAULT, UNSET
+
+from mcpcore.providers.markers import Param
+from mcpcore.providers.metadata import is_pydantic_field, read_metadata
+from mcpcore.providers.schema import Field
+
+__all__ = ["Rename", "read_field"]
+
+Rename = Literal["camel"] | None
+
+_MsgspecField: Final = type(msgspec.field())
+
+
+def read_field(
+    parameter: inspect.Parameter,
+    annotation: Any,
+    metadata: tuple[Any, ...],
+    documented: str | None,
+    rename: Rename,
+) -> Field:
+    """Return the field that ``parameter`` publishes.
+
+    Args:
+        annotation: Resolved, with its metadata.
+        metadata: All of it, also what stands inside an optional.
+        documented: What the docstring says about the parameter.
+    """
+    default, factory = _default(parameter.default)
+    if is_pydantic_field(parameter.default):
+        metadata = (*metadata, parameter.default)
+        annotation = Annotated[annotation, parameter.default]
+    if parameter.default is parameter.empty:
+        for each in metadata:
+            if is_pydantic_field(each):
+                default, factory = _default(each)
+    param = next((each for each in reversed(metadata) if isinstance(each, Param)), Param())
+    has_default = default is not UNSET or factory is not None or parameter.default is UNSET
+    return Field(
+        name=parameter.name,
+        alias=param.alias or (_camel(parameter.name) if rename == "camel" else None),
+        type=annotation,
+        required=not has_default if param.required is None else param.required,
+        default=default,
+        default_factory=factory,
+        description=read_metadata(metadata).notes.get("description") or documented,
+        examples=param.examples,
+        header=param.header,
+        secret=param.secret,
+    )
+
+
+def _default(default: Any) -> tuple[Any, Callable[[], Any] | None]:
+    """Return the default value, or `UNSET`, and the factory that makes one."""
+    if default is inspect.Parameter.empty:
+        return UNSET, None
+    if isinstance(default, DataclassField):
+        return _known(default.default, MISSING), _known(default.default_factory, MISSING) or None
+    if isinstance(default, _MsgspecField):
+        return _known(default.default, NODEFAULT), _known(default.default_factory, NODEFAULT) or None
+    if is_pydantic_field(default):
+        undefined = default.default is ... or type(default.default).__name__ == "PydanticUndefinedType"
+        return UNSET if undefined else default.default, default.default_factory
+    return default, None
+
+
+def _known(value: Any, missing: Any) -> Any:
+    return UNSET if value is missing else value
+
+
+def _camel(name: str) -> str:
+    first, *rest = [word for word in name.split("_") if word] or [""]
+    return name[: len(name) - len(name.lstrip("_"))] + first + "".join(word[:1].upper() + word[1:] for word in rest)

@@ -1,0 +1,292 @@
+"""A handler is a function that was inspected and compiled: what all kinds have in common.
+
+Everything that can be found out beforehand is found out when the handler is made; a call looks nothing up.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, ClassVar, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from mcpcore.exceptions import CapabilityError, DefinitionError, InsufficientScope, McpError, ResourceNotFound
+from mcpcore.providers.declarations import Declaration
+from mcpcore.providers.dependencies import Provide, wire
+from mcpcore.providers.fields import Rename
+from mcpcore.providers.invocation import Invoke, InvokeAsync, Steps, make_invoke, make_invoke_async
+from mcpcore.providers.markers import Demand, Injection, RequestMeta, ToolContext
+from mcpcore.providers.selection import Candidate, ServerType
+from mcpcore.providers.signature import Colour, InjectedParameter, Kind, inspect_callable
+from mcpcore.providers.source import Source
+from mcpcore.types.completion import CompletionContext
+from mcpcore.types.jsonrpc import INTERNAL_ERROR
+from mcpcore.types.meta import PROGRESS_TOKEN
+
+__all__ = ["Handler", "Needs", "Settings", "meta_of"]
+
+_logger = logging.getLogger("mcpcore.handlers")
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """What a registry tells its handlers; `Registry` documents the members."""
+
+    type: ServerType = "auto"
+    output_schema: bool | Literal["any", "wrap"] = False
+    rename: Rename = None
+    omit_none: bool = False
+    mask_unexpected: bool = False
+    format_error: Callable[[str, BaseException], str] | None = None
+    on_error: Callable[["Handler", BaseException], None] | None = None
+    strict_names: bool = True
+
+
+class Needs(Struct, frozen=True):
+    """What a handler wants besides its arguments.
+
+    Args:
+        injections: Of its own parameters and of those of its dependencies.
+        questions: Keys of the `Elicit` parameters, all asked in one round.
+        dependencies: It has `Depends` parameters.
+    """
+
+    injections: tuple[Injection, ...] = ()
+    questions: tuple[str, ...] = ()
+    dependencies: bool = False
+
+    @property
+    def resolution(self) -> bool:
+        """Something has to be awaited before the body."""
+        return self.dependencies or bool(self.questions)
+
+
+class Handler:
+    """A function that is registered.
+
+    Attributes:
+        kind: What it is.
+        key: Unique among the handlers of its kind in one registry.
+        name: As published.
+        title: For people; None where none was given.
+        description: Given, else the docstring's first paragraph, else the name.
+        meta: To be published as ``_meta``.
+        is_async: It is awaited; otherwise it runs to its end.
+        thread: It is a ``def`` that may block and belongs into a worker thread.
+        direct: `invoke` may be used on an event loop: nothing to resolve before, nothing that blocks.
+        needs: What it wants besides its arguments.
+        candidate: What selection looks at.
+        notices: Level and text of what registering it has to say.
+        secrets: Wire names of the arguments that audit records must not show.
+        headers: Wire names of the arguments that HTTP mirrors, and the header each is mirrored in.
+        invoke: ``invoke(params, source, version)``: see `make_invoke`. With something to resolve it gives an awaitable,
+            and everything runs where it is awaited.
+        invoke_async: ``invoke_async(params, source, version, run_sync)``: see `make_invoke_async`. Serves every handler.
+        timeout: Seconds after which the caller should cancel an invocation and answer with `timed_out`; None for never.
+
+    Cancelling an invocation cancels the function where it waits; nothing is converted into a result then.
+    """
+
+    kind: ClassVar[Kind]
+    key: Any
+    name: str
+    invoke: Invoke
+    invoke_async: InvokeAsync
+
+    def __init__(
+        self, function: Any, declaration: Declaration, settings: Settings, names: Mapping[str, Any] | None = None
+    ) -> None:
+        self.function = function
+        self.declaration = declaration
+        self.settings = settings
+        self.names = names
+        self.notices: list[tuple[int, str]] = []
+        signature = inspect_callable(function, kind=self.kind, names=names, rename=settings.rename)
+        self.signature = signature
+        self.is_async = signature.colour is not Colour.IMPERATIVE
+        if self.is_async and declaration.thread is not None:
+            raise DefinitionError(f"{signature.where}: thread= is for def handlers, and this one is {signature.form}")
+        self.thread = not self.is_async and declaration.thread is not False
+        self.name = declaration.name or signature.name
+        self.title = declaration.title
+        self.timeout = declaration.timeout
+        self.documented = declaration.description or signature.docstring.summary
+        self.description = self.documented or self.name
+        self.meta = self._meta(declaration)
+        self.secrets = frozenset(field.alias or field.name for field in signature.fields if field.secret)
+        self.headers = {field.alias or field.name: field.header for field in signature.fields if field.header}
+        self.key = self.name
+
+        steps = self._steps()
+        plan = wire(signature, self.kind, self._provide)
+        injected = signature.injected + (plan.injected if plan else ())
+        self.needs = Needs(
+            tuple(parameter.injection for parameter in injected),
+            tuple(plan.questions) if plan else (),
+            bool(plan and plan.steps),
+        )
+        self.direct = not self.thread and not self.needs.resolution
+        self.invoke_async = make_invoke_async(signature, steps, plan, thread=self.thread)
+        self.invoke = self._invoke_in_place if plan else make_invoke(signature, steps)
+        most = max(injected, key=_demand, default=None)
+        self.candidate = Candidate(
+            kind=self.kind,
+            name=self.name,
+            qualname=signature.qualname,
+            location=signature.location,
+            colour=signature.colour,
+            form=signature.form,
+            demand=_demand(most) if most else Demand.NONE,
+            parameter=most.text if most else "",
+        )
+
+    def describe(self, version: str) -> Any:
+        """Return what lists publish about it to a peer of revision ``version``; None for a completion."""
+        return None
+
+    def is_visible(self, principal: Any) -> bool:
+        """Tell whether ``principal`` may know of it. A predicate that fails hides it."""
+        predicate = self.declaration.visible
+        if predicate is None:
+            return True
+        try:
+            return bool(predicate(principal))
+        except Exception:
+            _logger.exception("visible= of %s %r failed; it is hidden", self.kind, self.name)
+            return False
+
+    def timed_out(self, seconds: float) -> Any:
+        """Return the result of an invocation that was cancelled after ``seconds``, or raise the error that answers it."""
+        _logger.warning("%s %r (%s) timed out after %g s", self.kind, self.name, self.signature.where, seconds)
+        raise McpError(INTERNAL_ERROR, f"Timed out after {seconds:g} seconds")
+
+    # -- what the kinds say ------------------------------------------------------------------------------------------
+
+    def _steps(self) -> Steps:
+        raise NotImplementedError
+
+    def _request(self, params: Any) -> Any:
+        """Return the raw request object that a parameter may ask for."""
+        raise NotImplementedError
+
+    # -- binding -----------------------------------------------------------------------------------------------------
+
+    def _binder(self, decode: Callable[[Any, Source | None], dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+        """Return ``bind(params, source)``: decoded arguments, then the injected ones, which no caller can set."""
+        provides = [(parameter.name, self._provide(parameter)) for parameter in self.signature.injected]
+        if not provides:
+            return decode
+
+        def bind(params: Any, source: Source | None) -> dict[str, Any]:
+            values = decode(params, source)
+            for name, provide in provides:
+                values[name] = provide(params, source)
+            return values
+
+        return bind
+
+    def _provide(self, parameter: InjectedParameter) -> Provide:
+        injection = parameter.injection
+        if injection.kind == "request":
+            return lambda params, source: self._request(params)
+        if injection.kind in _FROM_PARAMS:
+            read = _FROM_PARAMS[injection.kind]
+            return lambda params, source: read(params)
+
+        def provide(params: Any, source: Source | None) -> Any:
+            if source is not None:
+                return source.provide(injection)
+            if parameter.optional:
+                return None
+            if injection.kind == "tool_context":
+                return ToolContext()
+            raise RuntimeError(f"parameter {parameter.text!r} is provided by a server, and there is none")
+
+        return provide
+
+    async def _invoke_in_place(self, params: Any, source: Source | None, version: str) -> Any:
+        return await self.invoke_async(params, source, version, _run_here)
+
+    def _admit(self, late: Any) -> Awaitable[Any]:
+        """Take what a ``def`` gave to be awaited, unless the server promised that nothing is."""
+        if self.settings.type != "sync":
+            awaitable: Awaitable[Any] = late
+            return awaitable
+        if hasattr(late, "close"):
+            late.close()
+        _logger.error(
+            "%s %r (%s) returned something to await; this server is type='sync'. Use type='auto', or return a value.",
+            self.kind,
+            self.name,
+            self.signature.where,
+        )
+        raise McpError(INTERNAL_ERROR, "Internal error")
+
+    # -- failing -----------------------------------------------------------------------------------------------------
+
+    def _report(self, exc: BaseException) -> None:
+        on_error = self.settings.on_error
+        if on_error is not None and not isinstance(exc, McpError):
+            try:
+                on_error(self, exc)
+            except Exception:
+                _logger.exception("on_error failed for %s %r", self.kind, self.name)
+
+    def _fail(self, exc: BaseException, params: Any, version: str) -> Any:
+        """Answer a failure with a JSON-RPC error that says nothing about it."""
+        found = _outstanding(exc)
+        self._report(found)
+        if not isinstance(found, Exception | SystemExit) or isinstance(found, _ANSWERS):
+            raise found
+        if isinstance(found, CapabilityError):
+            raise McpError(INTERNAL_ERROR, str(found)) from found
+        _logger.error("%s %r (%s) failed", self.kind, self.name, self.signature.where, exc_info=found)
+        raise McpError(INTERNAL_ERROR, "Internal error") from found
+
+    def _meta(self, declaration: Declaration) -> dict[str, Any] | None:
+        meta = declaration.meta() if callable(declaration.meta) else declaration.meta
+        try:
+            msgspec.json.encode(meta)
+            return dict(meta) if meta is not None else None
+        except (TypeError, ValueError, msgspec.MsgspecError) as exc:
+            raise DefinitionError(f"{self.signature.where}: meta= is no JSON object: {exc}") from exc
+
+
+_ANSWERS: Final = (McpError, ResourceNotFound, InsufficientScope)
+
+
+def meta_of(params: Any) -> RequestMeta:
+    return RequestMeta(None if params.meta is UNSET else msgspec.json.decode(params.meta))
+
+
+_FROM_PARAMS: Final[dict[str, Callable[[Any], Any]]] = {
+    "meta": meta_of,
+    "progress_token": lambda params: meta_of(params).get(PROGRESS_TOKEN),
+    "argument": lambda params: params.argument,
+    "chosen": lambda params: params.context or CompletionContext(),
+}
+
+
+def _demand(parameter: InjectedParameter) -> Demand:
+    return Demand.NONE if parameter.optional else parameter.injection.demand
+
+
+async def _run_here(work: Callable[[], Any]) -> Any:
+    return work()
+
+
+def _outstanding(exc: BaseException) -> BaseException:
+    """Return what stands for ``exc``: of a group, what is no failure at all, else an answer, else its only member."""
+    if not isinstance(exc, BaseExceptionGroup):
+        return exc
+    leaves = list(_leaves(exc))
+    if not all(isinstance(leaf, Exception | SystemExit) for leaf in leaves):
+        return exc
+    return next((leaf for leaf in leaves if isinstance(leaf, _ANSWERS)), leaves[0] if len(leaves) == 1 else exc)
+
+
+def _leaves(group: "BaseExceptionGroup[BaseException]") -> "list[BaseException]":
+    return [
+        leaf
+        for member in group.exceptions
+        for leaf in (_leaves(member) if isinstance(member, BaseExceptionGroup) else [member])
+    ]

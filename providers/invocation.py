@@ -1,0 +1,203 @@
+"""From a request to a result: bind, call, shape, and what happens when that fails.
+
+The steps are closures made at registration, one set per handler, so that a call looks nothing up and branches on nothing
+that is known beforehand. No event loop is known here: a ``def`` runs where it is called, an ``async def`` is awaited by
+whoever drives it.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+
+from mcpcore.providers.dependencies import Plan, Scope
+from mcpcore.providers.markers import Log, Progress
+from mcpcore.providers.signature import Colour, Signature
+from mcpcore.providers.source import FAILURES, RunSync, Source, in_thread
+
+__all__ = ["Invoke", "InvokeAsync", "Steps", "make_invoke", "make_invoke_async"]
+
+Invoke = Callable[[Any, Source | None, str], Any]
+InvokeAsync = Callable[[Any, Source | None, str, RunSync], Awaitable[Any]]
+Notify = Callable[[Progress | Log], None]
+
+
+class Steps(Struct, frozen=True):
+    """What differs between the kinds of handler.
+
+    Args:
+        bind: Arguments by Python name, injected ones included, from params and source.
+        shape: The result for a returned value.
+        collect: The result for what a generator yielded, notifications left out.
+        fail: The result for an exception; raises what is an answer of its own, or no failure at all.
+        admit: What becomes of something to await that came from a ``def``: returned, or closed and refused.
+    """
+
+    bind: Callable[[Any, Source | None], dict[str, Any]]
+    shape: Callable[[Any, Any, str], Any]
+    collect: Callable[[list[Any], Any, str], Any]
+    fail: Callable[[BaseException, Any, str], Any]
+    admit: Callable[[Any], Awaitable[Any]]
+
+
+def make_invoke(signature: Signature, steps: Steps) -> Invoke:
+    """Return ``invoke(params, source, version)`` for a handler that needs nothing resolved first.
+
+    For a ``def`` it gives the result, or an awaitable of the result where the function returned something to await. For
+    anything else it gives an awaitable of the result.
+    """
+    call, body = _caller(signature), _body(signature, steps, threaded=False)
+    bind, shape, fail = steps.bind, steps.shape, steps.fail
+
+    async def invoke_native(params: Any, source: Source | None, version: str) -> Any:
+        try:
+            return shape(await call(**bind(params, source)), params, version)
+        except FAILURES as exc:
+            return fail(exc, params, version)
+
+    async def invoke_awaitable(params: Any, source: Source | None, version: str) -> Any:
+        try:
+            return await body(bind(params, source), params, source, version)
+        except FAILURES as exc:
+            return fail(exc, params, version)
+
+    async def finish(late: Awaitable[Any], params: Any, version: str) -> Any:
+        try:
+            return await late
+        except FAILURES as exc:
+            return fail(exc, params, version)
+
+    def invoke(params: Any, source: Source | None, version: str) -> Any:
+        try:
+            result = body(bind(params, source), params, source, version)
+        except FAILURES as exc:
+            return fail(exc, params, version)
+        return finish(result, params, version) if hasattr(type(result), "__await__") else result
+
+    if signature.colour is Colour.IMPERATIVE:
+        return invoke
+    return invoke_native if signature.form == "async def" else invoke_awaitable
+
+
+def make_invoke_async(signature: Signature, steps: Steps, plan: Plan | None, *, thread: bool) -> InvokeAsync:
+    """Return ``invoke_async(params, source, version, run_sync)``, which resolves what ``plan`` says before the body.
+
+    Arguments are bound on the event loop; with ``thread`` a ``def`` runs by ``run_sync``, from its first line to the
+    shaped result. What dependencies clean up, they clean up before the result is returned; they see the exception if
+    there is one.
+    """
+    imperative = signature.colour is Colour.IMPERATIVE
+    body = _body(signature, steps, threaded=thread)
+    bind, fail = steps.bind, steps.fail
+
+    async def run(values: dict[str, Any], params: Any, source: Source | None, version: str, run_sync: RunSync) -> Any:
+        if not imperative:
+            return await body(values, params, source, version)
+        work = partial(body, values, params, source, version)
+        result = await in_thread(run_sync, work) if thread else work()
+        return await result if hasattr(type(result), "__await__") else result
+
+    async def invoke(params: Any, source: Source | None, version: str, run_sync: RunSync) -> Any:
+        try:
+            values = bind(params, source)
+            if plan is None:
+                return await run(values, params, source, version, run_sync)
+            async with AsyncExitStack() as stack:
+                await plan.resolve(Scope(values, params, source, run_sync, stack))
+                return await run(values, params, source, version, run_sync)
+            return steps.shape(None, params, version)  # a dependency swallowed the handler's exception
+        except FAILURES as exc:
+            return fail(exc, params, version)
+
+    return invoke
+
+
+def _caller(signature: Signature) -> Callable[..., Any]:
+    """Return what is called with all arguments by name."""
+    function, positional = signature.function, signature.positional
+    if not positional:
+        return function
+
+    def call(**values: Any) -> Any:
+        return function(*[values.pop(name) for name in positional], **values)
+
+    return call
+
+
+def _body(
+    signature: Signature, steps: Steps, *, threaded: bool
+) -> Callable[[dict[str, Any], Any, Source | None, str], Any]:
+    """Return what calls the function with bound arguments and shapes what it gives. Failures are left to the caller."""
+    call = _caller(signature)
+    shape, collect, admit = steps.shape, steps.collect, steps.admit
+
+    async def late(value: Awaitable[Any], params: Any, version: str) -> Any:
+        return shape(await value, params, version)
+
+    def imperative(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
+        value = call(**values)
+        if hasattr(type(value), "__await__"):
+            return late(admit(value), params, version)
+        return shape(value, params, version)
+
+    def generator(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
+        value = call(**values)
+        if not hasattr(type(value), "__next__"):  # a wrapper that drained it already
+            return shape(value, params, version)
+        return collect(_drain(value, _notify(source, threaded)), params, version)
+
+    async def awaitable(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
+        value = call(**values)
+        if hasattr(type(value), "__await__"):  # unless a wrapper drove it to its end
+            value = await value
+        return shape(value, params, version)
+
+    async def stream(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
+        value = call(**values)
+        if hasattr(type(value), "__await__"):
+            value = await value
+        if not hasattr(type(value), "__aiter__"):
+            return shape(value, params, version)
+        return collect(await _drain_async(value, _notify(source, False)), params, version)
+
+    if signature.colour is Colour.IMPERATIVE:
+        return generator if signature.streams else imperative
+    return stream if signature.streams else awaitable
+
+
+def _notify(source: Source | None, threaded: bool) -> Notify:
+    if source is None:
+        return _to_nobody
+    return source.notify_from_thread if threaded else source.notify
+
+
+def _to_nobody(item: Progress | Log) -> None:
+    """There is no request around the call."""
+
+
+def _drain(items: Iterator[Any], notify: Notify) -> list[Any]:
+    kept = []
+    for item in items:
+        if isinstance(item, Progress | Log):
+            notify(item)
+        else:
+            kept.append(item)
+    return kept
+
+
+async def _drain_async(items: AsyncIterator[Any], notify: Notify) -> list[Any]:
+    kept = []
+    try:
+        async for item in items:
+            if isinstance(item, Progress | Log):
+                notify(item)
+            else:
+                kept.append(item)
+    finally:
+        # A cancellation is thrown into the generator where it waits and has closed it: then this waits for nothing.
+        aclose = getattr(items, "aclose", None)
+        if aclose is not None:
+            await aclose()
+    return kept

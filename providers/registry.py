@@ -1,0 +1,471 @@
+"""The table of accepted handlers: names in, handlers and lists out. It needs no server and no event loop."""
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from threading import RLock
+from types import ModuleType
+from typing import Any, Final, Literal, TypeVar, Unpack, overload
+from urllib.parse import quote
+
+import msgspec
+from msgspec.structs import replace
+
+from mcpcore.exceptions import DefinitionError, DuplicateName, SkippedHandlers
+from mcpcore.providers.annotations import enclosing_names
+from mcpcore.providers.declarations import (
+    CompleteOptions,
+    Declaration,
+    F,
+    PromptOptions,
+    ResourceOptions,
+    ToolDeclaration,
+    ToolOptions,
+    declarations_of,
+    read_decorator,
+)
+from mcpcore.providers.fields import Rename
+from mcpcore.providers.handler import Handler, Settings
+from mcpcore.providers.handlers import (
+    CompletionHandler,
+    PromptHandler,
+    ResourceHandler,
+    TemplateHandler,
+    ToolHandler,
+    make_handler,
+)
+from mcpcore.providers.lint import Finding, lint
+from mcpcore.providers.scanning import marked
+from mcpcore.providers.selection import Provider, ServerState, ServerType, Skipped
+from mcpcore.providers.signature import Kind
+from mcpcore.types.completion import PromptReference, ResourceTemplateReference
+from mcpcore.versions import VERSIONS
+
+__all__ = ["Registry"]
+
+_logger = logging.getLogger("mcpcore.registry")
+
+_LABELS: Final[dict[Kind, str]] = {
+    # kind: what several of them are called
+    "tool": "tools",
+    "resource": "resources",
+    "template": "resource templates",
+    "prompt": "prompts",
+    "completion": "completions",
+}
+
+_LISTS: Final[dict[Kind, str]] = {
+    # kind: the member of a list result
+    "tool": "tools",
+    "resource": "resources",
+    "template": "resourceTemplates",
+    "prompt": "prompts",
+}
+
+H = TypeVar("H", bound=Handler)
+_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
+
+
+class Registry:
+    """Handlers by kind and name, in the order of registration.
+
+    Args:
+        type: "sync" takes only ``def``, "async" only ``async def``, "auto" both.
+        state: "stateless" takes no handler that needs a way back to the client, unless its parameter admits None.
+        scan: False makes `include` ignore what is marked; what is registered directly stays.
+        on_skip: What happens to handlers that are not taken: "warn", "ignore", or "error" for `SkippedHandlers`.
+        output_schema: For tools that do not say: True publishes output schemas and sends structured content.
+        rename: "camel" publishes parameter ``order_id`` as ``orderId``.
+        omit_none: For tools that do not say: leave out members of records that are None and not required.
+        mask_unexpected: Tell the model nothing about exceptions other than `ToolError`, `ValueError` and `LookupError`.
+        format_error: Makes the text of a tool error from the tool's name and the exception.
+        on_error: Called with handler and exception whenever a handler fails.
+        strict_names: False warns about tool names that clients may refuse, instead of refusing them.
+
+    Attributes:
+        skipped: What was not taken, and why.
+        generation: Changes whenever a list may have changed.
+        serving: Set while a server uses the registry: a name that is registered again then replaces the handler, with a
+            warning, where it would raise `DuplicateName` before.
+
+    Methods may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        type: ServerType = "auto",
+        state: ServerState = "stateful",
+        *,
+        scan: bool = True,
+        on_skip: Literal["warn", "error", "ignore"] = "warn",
+        output_schema: bool | Literal["any", "wrap"] = False,
+        rename: Rename = None,
+        omit_none: bool = False,
+        mask_unexpected: bool = False,
+        format_error: Callable[[str, BaseException], str] | None = None,
+        on_error: Callable[[Handler, BaseException], None] | None = None,
+        strict_names: bool = True,
+    ) -> None:
+        if on_skip not in ("warn", "error", "ignore"):
+            raise DefinitionError(f"on_skip={on_skip!r}: give 'warn', 'error' or 'ignore'")
+        self.provider = Provider(type, state)
+        self.settings = Settings(
+            type=type,
+            output_schema=output_schema,
+            rename=rename,
+            omit_none=omit_none,
+            mask_unexpected=mask_unexpected,
+            format_error=format_error,
+            on_error=on_error,
+            strict_names=strict_names,
+        )
+        self.scan = scan
+        self.on_skip = on_skip
+        self.skipped: list[Skipped] = []
+        self.generation = 0
+        self.serving = False
+        self._tables: dict[Kind, dict[Any, Any]] = {kind: {} for kind in _LABELS}
+        self._lists: dict[tuple[Kind, str], list[Any]] = {}
+        self._spellings: dict[str, str] = {}
+        self._subscribers: list[Callable[[Kind], None]] = []
+        self._lock = RLock()
+
+    # -- registering -------------------------------------------------------------------------------------------------
+
+    @overload
+    def tool(self, function: F, /, *, name: str | None = None, **options: Unpack[ToolOptions]) -> F: ...
+    @overload
+    def tool(self, name: str | None = None, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
+    def tool(self, *args: Any, **options: Any) -> Any:
+        """Register a function as a tool, in the five forms of `mcpcore.tool`, and return it as it was.
+
+        Raises:
+            DefinitionError: It cannot be a tool as it is written.
+            DuplicateName: There is a tool of that name.
+            SkippedHandlers: It is not taken, and ``on_skip`` is "error".
+        """
+        return read_decorator("tool", args, options, self._register)
+
+    @overload
+    def resource(self, function: F, /, *, uri: str, **options: Unpack[ResourceOptions]) -> F: ...
+    @overload
+    def resource(self, uri: str, **options: Unpack[ResourceOptions]) -> Callable[[F], F]: ...
+    def resource(self, *args: Any, **options: Any) -> Any:
+        """Register a function as a resource or a resource template, in the forms of `mcpcore.resource`. Raises as `tool`."""
+        return read_decorator("resource", args, options, self._register)
+
+    @overload
+    def prompt(self, function: F, /, *, name: str | None = None, **options: Unpack[PromptOptions]) -> F: ...
+    @overload
+    def prompt(self, name: str | None = None, **options: Unpack[PromptOptions]) -> Callable[[F], F]: ...
+    def prompt(self, *args: Any, **options: Any) -> Any:
+        """Register a function as a prompt, in the five forms of `mcpcore.prompt`. Raises as `tool`."""
+        return read_decorator("prompt", args, options, self._register)
+
+    @overload
+    def complete(self, function: F, /, **options: Unpack[CompleteOptions]) -> F: ...
+    @overload
+    def complete(self, **options: Unpack[CompleteOptions]) -> Callable[[F], F]: ...
+    def complete(self, *args: Any, **options: Any) -> Any:
+        """Register a function that completes arguments, in the forms of `mcpcore.complete`. Raises as `tool`."""
+        return read_decorator("complete", args, options, self._register)
+
+    def add_tool(self, function: Any, name: str | None = None, **options: Unpack[ToolOptions]) -> ToolHandler | None:
+        """Register a function as a tool and return its handler; None when it is not taken. Raises as `tool`.
+
+        With neither a name nor options, what `mcpcore.tool` declared on the function holds.
+        """
+        declared = next((d for d in declarations_of(function) if isinstance(d.declaration, ToolDeclaration)), None)
+        if declared is not None and name is None and not options:
+            declaration, names = declared.declaration, declared.names
+        else:
+            declaration, names = ToolDeclaration(name=name, **options), enclosing_names(function)
+        handler = make_handler(function, declaration, self.settings, names)
+        accepted = self._accept([handler])
+        return handler if accepted and isinstance(handler, ToolHandler) else None
+
+    def include(self, target: Any, *, rename: Rename = None) -> None:
+        """Register everything that is marked on an object, a class, a module, or a marked function itself.
+
+        All of it is registered or, where something raises, nothing.
+
+        Args:
+            target: An object's methods are registered bound; they are found on its class and all bases.
+            rename: In place of the registry's.
+
+        Raises:
+            DefinitionError: Something cannot be a handler as it is written.
+            DuplicateName: A name is taken.
+            SkippedHandlers: Something is not taken, and ``on_skip`` is "error".
+        """
+        if isinstance(target, Registry):
+            raise DefinitionError("include takes objects and modules; use mount for another registry")
+        if not self.scan:
+            return
+        settings = self.settings if rename is None else replace(self.settings, rename=rename)
+        handlers = [
+            make_handler(function, declared.declaration, settings, declared.names)
+            for function, declared in marked(target)
+        ]
+        if not handlers:
+            what = f"module {target.__name__}" if isinstance(target, ModuleType) else repr(target)
+            _logger.warning(
+                "Nothing to register in %s: mark functions with @tool, @resource, @prompt or @complete", what
+            )
+        accepted = self._accept(handlers)
+        for kind, label in _LABELS.items():
+            self._summarise(
+                label,
+                sum(handler.kind == kind for handler in accepted),
+                sum(handler.kind == kind for handler in handlers if handler not in accepted),
+            )
+
+    def mount(self, other: "Registry", *, namespace: str | None = None) -> None:
+        """Take over the handlers that ``other`` has now, so that a call costs no more than to an own handler.
+
+        Args:
+            other: What is added to it later is not followed.
+            namespace: Tools and prompts become ``<namespace>_<name>``, resources ``scheme://<namespace>/…``.
+
+        Raises:
+            DefinitionError: The namespace cannot be part of a name.
+            DuplicateName: A name is taken.
+        """
+        if namespace is not None and not re.fullmatch(r"[A-Za-z0-9_.-]+", namespace):
+            raise DefinitionError(f"namespace {namespace!r}: use A-Z a-z 0-9 _ - .")
+        own = {"type": self.settings.type, "strict_names": self.settings.strict_names}
+        self._accept(
+            [
+                make_handler(
+                    handler.function,
+                    _below(handler, namespace) if namespace else handler.declaration,
+                    replace(handler.settings, **own),
+                    handler.names,
+                )
+                for kind in _LABELS
+                for handler in tuple(other._tables[kind].values())
+            ]
+        )
+
+    def remove(self, kind: Kind, name: str) -> None:
+        """Take a handler away. Calls that run already are not disturbed.
+
+        Args:
+            name: Its published name; of a resource, its URI or template.
+
+        Raises:
+            KeyError: There is none of that name.
+        """
+        with self._lock:
+            table = dict(self._tables[kind])
+            key = name if name in table else next((key for key, each in table.items() if each.name == name), None)
+            if key is None:
+                raise KeyError(f"no {kind} {name!r}; there are: {', '.join(each.name for each in table.values())}")
+            del table[key]
+            self._tables[kind] = table
+        self._changed({kind})
+
+    # -- looking up --------------------------------------------------------------------------------------------------
+
+    def list(self, kind: Kind, version: str, principal: Any = None) -> Sequence[Any]:
+        """Return what is published about the handlers of one kind, in order. Not to be changed by the caller.
+
+        Args:
+            kind: "tool", "resource", "template" or "prompt".
+            version: The revision that is spoken; output schemas depend on it.
+            principal: Who asks, for handlers that are not shown to everyone.
+        """
+        if kind not in _LISTS:
+            raise ValueError(f"there is no list of {kind!r}; there are {', '.join(_LISTS)}")
+        handlers = tuple(self._tables[kind].values())
+        if any(handler.declaration.visible is not None for handler in handlers):
+            return [handler.describe(version) for handler in handlers if handler.is_visible(principal)]
+        found = self._lists.get((kind, version))
+        if found is None:
+            lists = self._lists
+            found = lists[kind, version] = [handler.describe(version) for handler in handlers]
+        return found
+
+    def find_tool(self, name: str, principal: Any = None) -> ToolHandler | None:
+        """Return the tool of that name; None where there is none that ``principal`` may know of."""
+        return _shown(self._tables["tool"].get(name), principal)
+
+    def find_prompt(self, name: str, principal: Any = None) -> PromptHandler | None:
+        """Return the prompt of that name; None where there is none that ``principal`` may know of."""
+        return _shown(self._tables["prompt"].get(name), principal)
+
+    def match_resource(self, uri: str, principal: Any = None) -> ResourceHandler | None:
+        """Return the resource at ``uri``: a fixed one, else the first template that matches; None where there is none.
+
+        URIs are compared as they are, except that spaces and letters outside ASCII may be percent-encoded on one side.
+        """
+        fixed = self._tables["resource"]
+        handler = fixed.get(uri) or fixed.get(self._spellings.get(_spelled(uri)))
+        if handler is not None:
+            return _shown(handler, principal)
+        for template in tuple(self._tables["template"].values()):
+            if template.template.match(uri) is not None and template.is_visible(principal):
+                found: TemplateHandler = template
+                return found
+        return None
+
+    def find_completion(
+        self, ref: PromptReference | ResourceTemplateReference, argument: str, principal: Any = None
+    ) -> CompletionHandler | None:
+        """Return the function that completes ``argument`` of ``ref``, else the one for all its arguments, else None."""
+        if isinstance(ref, PromptReference):
+            key, target = ("prompt", ref.name), self._tables["prompt"].get(ref.name)
+        else:
+            key, target = ("uri", ref.uri), self._tables["template"].get(ref.uri)
+        if target is not None and not target.is_visible(principal):
+            return None
+        table = self._tables["completion"]
+        found: CompletionHandler | None = table.get((*key, argument)) or table.get((*key, None))
+        return found
+
+    def has(self, kind: Kind) -> bool:
+        """Tell whether there is any handler of that kind."""
+        return bool(self._tables[kind])
+
+    @property
+    def has_visibility(self) -> bool:
+        """Some handler is not shown to everyone, so lists depend on who asks."""
+        return any(handler.declaration.visible is not None for handler in self.handlers())
+
+    def handlers(self) -> tuple[Handler, ...]:
+        """Return all handlers, kind by kind."""
+        return tuple(handler for table in self._tables.values() for handler in tuple(table.values()))
+
+    # -- reporting ---------------------------------------------------------------------------------------------------
+
+    def subscribe(self, callback: Callable[[Kind], None]) -> Callable[[], None]:
+        """Call ``callback`` with the kind, in the thread that made the change, whenever a list has changed.
+
+        Returns:
+            A function that ends it.
+        """
+        self._subscribers = [*self._subscribers, callback]
+
+        def unsubscribe() -> None:
+            self._subscribers = [each for each in self._subscribers if each is not callback]
+
+        return unsubscribe
+
+    def snapshot(self, version: str = VERSIONS[-1]) -> dict[str, Any]:
+        """Return everything that is published, as JSON-shaped builtins, to keep beside the code and to compare."""
+        return {name: msgspec.to_builtins(self.list(kind, version)) for kind, name in _LISTS.items()}
+
+    def lint(self) -> Sequence[Finding]:
+        """Return what could be said better about the handlers."""
+        return lint(self.handlers())
+
+    def cost(self, version: str = VERSIONS[-1]) -> dict[str, int]:
+        """Return bytes per tool: each of them is sent to the model with every request."""
+        return {tool.name: len(msgspec.json.encode(tool)) for tool in self.list("tool", version)}
+
+    def report(self) -> str:
+        """Return what is registered and what is not, for people."""
+        lines = [f"{label}: {len(table)}" for kind, label in _LABELS.items() if (table := self._tables[kind])]
+        return "\n".join([*lines, *(skipped.message for skipped in self.skipped)])
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _register(self, function: Any, declaration: Declaration) -> None:
+        self._accept([make_handler(function, declaration, self.settings, enclosing_names(function))])
+
+    def _accept(self, handlers: Sequence[Handler]) -> Sequence[Handler]:
+        """Take the handlers that fit, all or (where something raises) none, and return them."""
+        skipped: list[Skipped] = []
+        accepted: list[Handler] = []
+        for handler in handlers:
+            why = self.provider.judge(handler.candidate)
+            if why is None:
+                accepted.append(handler)
+            else:
+                skipped.append(why)
+        if skipped and self.on_skip == "error":
+            raise SkippedHandlers(skipped)
+        with self._lock:
+            tables = {kind: dict(table) for kind, table in self._tables.items()}
+            for handler in accepted:
+                self._place(tables[handler.kind], handler)
+            self._tables = tables
+            self.skipped.extend(skipped)
+        if self.on_skip == "warn":
+            for each in skipped:
+                _logger.warning(each.message, extra=self._extra(each))
+        for handler in accepted:
+            for level, text in handler.notices:
+                _logger.log(level, text)
+        self._changed({handler.kind for handler in accepted})
+        return accepted
+
+    def _place(self, table: "dict[Any, Handler]", handler: Handler) -> None:
+        there = table.get(handler.key)
+        if there is None:
+            table[handler.key] = handler
+            return
+        what = f"{handler.kind} {handler.name!r}"
+        if self.serving:
+            _logger.warning("Replaced %s (%s) by %s", what, there.signature.where, handler.signature.where)
+            table[handler.key] = handler
+        elif there.is_async != handler.is_async:
+            kept, dropped = (there, handler) if there.is_async else (handler, there)
+            text = "%s is defined twice: the async %s is kept, %s is not used"
+            _logger.info(text, what.capitalize(), kept.signature.where, dropped.signature.where)
+            table[handler.key] = kept
+        else:
+            raise DuplicateName(f"{what} is defined twice: {there.signature.where} and {handler.signature.where}")
+
+    def _changed(self, kinds: "set[Kind]") -> None:
+        if not kinds:
+            return
+        self._lists = {}
+        self._spellings = {_spelled(uri): uri for uri in self._tables["resource"]}
+        self.generation += 1
+        for kind in sorted(kinds):
+            for callback in self._subscribers:
+                callback(kind)
+
+    def _summarise(self, label: str, accepted: int, skipped: int) -> None:
+        if accepted:
+            _logger.info("Registered %s: %d%s", label, accepted, f" ({skipped} skipped)" if skipped else "")
+        elif skipped and self.on_skip == "warn":
+            _logger.warning("No %s registered: all %d were skipped", label, skipped)
+
+    def _extra(self, skipped: Skipped) -> dict[str, Any]:
+        # "name" is taken in a log record: it is the logger's.
+        return {
+            "reasons": skipped.reasons,
+            "kind": skipped.kind,
+            "handler_name": skipped.name,
+            "type": self.provider.type,
+            "state": self.provider.state,
+        }
+
+
+def _shown(handler: H | None, principal: Any) -> H | None:
+    return handler if handler is not None and handler.is_visible(principal) else None
+
+
+def _spelled(uri: str) -> str:
+    return quote(uri, safe=_ASCII)
+
+
+def _below(handler: Handler, namespace: str) -> Declaration:
+    """Return the declaration of ``handler`` under ``namespace``."""
+    if isinstance(handler, ResourceHandler):
+        return replace(handler.declaration, uri=_uri_below(handler.uri, namespace))
+    if isinstance(handler, CompletionHandler):
+        prompt, uri = handler.declaration.prompt, handler.declaration.uri
+        return replace(
+            handler.declaration,
+            prompt=f"{namespace}_{prompt}" if prompt else None,
+            uri=_uri_below(uri, namespace) if uri else None,
+        )
+    return replace(handler.declaration, name=f"{namespace}_{handler.name}")
+
+
+def _uri_below(uri: str, namespace: str) -> str:
+    scheme, rest = re.fullmatch(r"((?:[A-Za-z][A-Za-z0-9+.-]*:(?://)?)?)(.*)", uri, re.DOTALL).groups()  # type: ignore[union-attr]  # every part is optional
+    return f"{scheme}{namespace}/{rest}"
