@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-__all__ = ["Background"]
+__all__ = ["Background", "unwrap"]
 
 
 class Background:
@@ -40,12 +40,14 @@ class Background:
         await self._finished.wait()
 
     async def stop(self) -> None:
-        """Cancel the task and wait until it has ended. Safe to call twice and from any task (asyncio)."""
+        """Cancel the task and wait until it has ended. Safe to call twice and, on asyncio, from any task."""
         if not self._finished.is_set():
             self._stop()
-        with anyio.CancelScope(shield=True):
-            await self._finished.wait()
-            await self._stack.aclose()
+        if _asyncio_loop() is None:
+            await self._stack.aclose()  # not inside a scope: the task group was entered outside of it
+        else:
+            with anyio.CancelScope(shield=True):
+                await self._finished.wait()
         error, self._error = self._error, None
         if error is not None:
             raise error
@@ -60,6 +62,20 @@ class Background:
             self._error = error
         finally:
             self._finished.set()
+
+
+def unwrap(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the error that a task group wrapped. Where all members are cancellations, the group stands for itself."""
+    cancelled = anyio.get_cancelled_exc_class()
+    waiting: list[BaseException] = [group]
+    while waiting:
+        error = waiting.pop(0)
+        if isinstance(error, BaseExceptionGroup):
+            members: tuple[BaseException, ...] = error.exceptions
+            waiting.extend(members)
+        elif not isinstance(error, cancelled):
+            return error
+    return group
 
 
 def _asyncio_loop() -> Any:

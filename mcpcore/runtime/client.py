@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import anyio
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mcpcore.abc import ClientTransport
 from mcpcore.exceptions import ConnectionLost, OutputValidationError, RemoteProtocolError
@@ -58,6 +58,9 @@ logger = logging.getLogger("mcpcore.client")
 
 OnProgress = Callable[[float, float | None, str | None], Any]
 """Called with progress, total and message; a plain or an async function."""
+
+Timeout = float | None | UnsetType
+"""Seconds; None for ever; UNSET for the client's own."""
 
 _MOST_PAGES = 1000
 
@@ -232,7 +235,7 @@ class Client:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = UNSET,  # type: ignore[assignment]  # "not given" and "for ever" differ
+        timeout: Timeout = UNSET,
         on_progress: OnProgress | None = None,
         meta: dict[str, Any] | None = None,
     ) -> ToolResult:
@@ -286,7 +289,7 @@ class Client:
         templates: list[ResourceTemplate] = await self._list("resources/templates/list", "resource_templates")
         return templates
 
-    async def read_resource(self, uri: str, *, timeout: float | None = UNSET) -> ReadResourceResult:  # type: ignore[assignment]
+    async def read_resource(self, uri: str, *, timeout: Timeout = UNSET) -> ReadResourceResult:
         """Read what stands at ``uri``, which is taken as it is."""
         result: ReadResourceResult = (await self._request("resources/read", ReadResourceParams(uri), timeout)).result
         return result
@@ -309,7 +312,7 @@ class Client:
         name: str,
         arguments: Mapping[str, str] | None = None,
         *,
-        timeout: float | None = UNSET,  # type: ignore[assignment]
+        timeout: Timeout = UNSET,
     ) -> GetPromptResult:
         """Return a prompt's messages.
 
@@ -348,7 +351,7 @@ class Client:
 
     # -- the rest --------------------------------------------------------------------------------------------------
 
-    async def ping(self, *, timeout: float | None = UNSET) -> None:  # type: ignore[assignment]
+    async def ping(self, *, timeout: Timeout = UNSET) -> None:
         """Ask for a sign of life. Modern revisions have no ping: ``server/discover`` stands in for it."""
         modern = self.server.era is Era.MODERN
         await self._request("server/discover" if modern else "ping", EmptyParams(), timeout)
@@ -395,7 +398,7 @@ class Client:
         if self.server.era is Era.LEGACY:
             await self._connected().notify("notifications/roots/list_changed")
 
-    async def request(self, method: str, params: Object | None = None, *, timeout: float | None = UNSET) -> Any:  # type: ignore[assignment]
+    async def request(self, method: str, params: Object | None = None, *, timeout: Timeout = UNSET) -> Any:
         """Send any request of the negotiated revision and return its typed result."""
         return (await self._request(method, params, timeout)).result
 
@@ -403,7 +406,7 @@ class Client:
         self,
         method: str,
         params: Object | None,
-        timeout: float | None = UNSET,  # type: ignore[assignment]
+        timeout: Timeout = UNSET,
         on_progress: OnProgress | None = None,
         meta: dict[str, Any] | None = None,
     ) -> ResultReceived:

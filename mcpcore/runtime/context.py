@@ -4,7 +4,7 @@ All are views on one request. `Context` is for ``async def``, `SyncContext` for 
 `TransportContext` only tells and never sends, so it is there in every mode.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any, Final, TypeVar, overload
 
 import anyio
@@ -310,7 +310,7 @@ class Context(_View):
         return (await self._request.ask({key: question}))[key]
 
 
-def _from_thread(method: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+def _from_thread(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
     """Make a blocking twin of an awaitable method, for worker threads."""
     return lambda self, *args, **kwargs: anyio.from_thread.run(lambda: method(Context(self._request), *args, **kwargs))
 

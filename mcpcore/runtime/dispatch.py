@@ -33,7 +33,7 @@ Next = Callable[[Request], Awaitable[Any]]
 Middleware = Callable[[Request, Next], Awaitable[Any]]
 """Wraps every request that reaches a handler: ``async def m(request, call_next): return await call_next(request)``."""
 
-_LISTS: Final = {
+_LISTS: Final[dict[str, tuple[Any, Callable[..., Object]]]] = {
     # method: (kind in the registry, result type)
     "tools/list": ("tool", ListToolsResult),
     "resources/list": ("resource", ListResourcesResult),
@@ -65,7 +65,7 @@ class Dispatcher:
             "completion/complete": self._complete,
             "subscriptions/listen": self._listen,
         }
-        self._chain = self._route
+        self._chain: Next = self._route
         for middleware in reversed(server.middleware):
             self._chain = _wrapped(middleware, self._chain)
 
@@ -160,9 +160,9 @@ class Dispatcher:
         size = self._server.page_size
         start = 0 if cursor is None else self._position(cursor, len(items))
         if size is None:
-            return result(items[start:])  # type: ignore[arg-type]  # the kind decides both
+            return result(items[start:])
         more = str(start + size) if start + size < len(items) else None
-        return result(items[start : start + size], next_cursor=more)  # type: ignore[arg-type]
+        return result(items[start : start + size], next_cursor=more)
 
     @staticmethod
     def _position(cursor: str, total: int) -> int:

@@ -35,6 +35,7 @@ from mcpcore.protocol.events import (
     ResultReceived,
 )
 from mcpcore.protocol.messages import Incoming
+from mcpcore.runtime.background import unwrap
 from mcpcore.types.jsonrpc import INTERNAL_ERROR, ErrorData, RequestId
 
 __all__ = ["Answer", "Driver"]
@@ -106,7 +107,7 @@ class Driver:
                     await self._drain()
                 self._tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            raise _first_leaf(group) from None
+            raise unwrap(group) from None
         finally:
             self._closed = True
             self._end(anyio.ClosedResourceError())
@@ -440,15 +441,6 @@ class _Steps:
                 wanted = run(step, given)
             except StopIteration:
                 return
-
-
-def _first_leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first real error in a group. Handlers raise nothing, so there is one: a signal such as KeyboardInterrupt."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        members: tuple[BaseException, ...] = error.exceptions
-        error = members[0]
-    return error
 
 
 def _call(function: Callable[..., Any], *args: Any) -> Any:

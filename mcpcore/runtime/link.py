@@ -81,6 +81,7 @@ class Link:
             RemoteProtocolError: There is no revision in common.
             RequestTimeout: It did not answer.
         """
+        await self._background.start(self._run)  # outside the scope below, which its task outlives
         try:
             with anyio.fail_after(timeout):
                 await self._connect()
@@ -93,7 +94,6 @@ class Link:
             raise
 
     async def _connect(self) -> None:
-        await self._background.start(self._run)
         await self._opened.wait()
         if self._driver is None:
             raise self._failure or ConnectionLost("the transport did not open")

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
+from mcpcore.runtime.background import unwrap
+
 __all__ = ["run_until_signalled"]
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -43,7 +45,7 @@ def run_until_signalled(
     try:
         anyio.run(main, backend=backend)
     except BaseExceptionGroup as group:
-        raise _only_member(group) from None
+        raise unwrap(group) from None
     status = 128 + received[0] if received else 0
     if threads_left():
         _leave(status)
@@ -56,14 +58,6 @@ async def _watch(received: list[int], stop: Callable[[], None]) -> None:
         async for number in signals:
             received.append(number)
             stop()
-
-
-def _only_member(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        members: tuple[BaseException, ...] = error.exceptions
-        error = members[0]
-    return error
 
 
 def _leave(status: int) -> None:
