@@ -195,15 +195,15 @@ class Request:
 
     def notify(self, item: Progress | Log) -> None:
         """Send what a generator yielded. It is written when the handler next waits."""
+        if isinstance(item, Progress):
+            self.progress(item.progress, item.total, item.message)
+        else:
+            self.log(item.level, item.data, item.logger)
+        self.session.driver.wake_writer()
 
-        def send() -> None:
-            if isinstance(item, Progress):
-                self.progress(item.progress, item.total, item.message)
-            else:
-                self.log(item.level, item.data, item.logger)
-            self.session.driver.wake_writer()
-
-        self.session.on_loop(send)
+    def notify_from_thread(self, item: Progress | Log) -> None:
+        """`notify`, from the worker thread of a ``def`` generator."""
+        self.session.on_loop(lambda: self.notify(item))
 
     # -- what contexts offer -------------------------------------------------------------------------------------
 

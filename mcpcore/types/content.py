@@ -20,6 +20,7 @@ __all__ = [
     "ToolResultContent",
     "ToolUseContent",
     "UnknownContent",
+    "no_content",
 ]
 
 Role = Literal["user", "assistant"]
@@ -90,6 +91,12 @@ class ResourceLink(Object, tag="resource_link", tag_field="type"):
 ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
 
 
+def no_content() -> list[ContentBlock]:
+    """Return an empty list. As a default that is not `list` itself, so that ``omit_defaults`` writes ``[]``:
+    the member is not optional on the wire, though some peers leave it out."""
+    return []
+
+
 class ToolUseContent(Object, tag="tool_use", tag_field="type"):
     """The model asks for a tool (sampling, since 2025-11-25)."""
 
@@ -103,7 +110,7 @@ class ToolResultContent(Object, tag="tool_result", tag_field="type"):
     """The answer to a `ToolUseContent` (sampling, since 2025-11-25)."""
 
     tool_use_id: str
-    content: list[ContentBlock] = field(default_factory=list)
+    content: list[ContentBlock] = field(default_factory=no_content)
     structured_content: Any = UNSET
     is_error: bool | None = None
     meta: dict[str, Any] | None = field(name="_meta", default=None)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Raw, UnsetType, field
 
 from mcpcore.types._base import Object
-from mcpcore.types.content import ContentBlock
+from mcpcore.types.content import ContentBlock, TextContent, no_content
 from mcpcore.types.lifecycle import Icon
 
 __all__ = ["CallToolParams", "CallToolResult", "ListToolsResult", "Tool", "ToolAnnotations", "ToolExecution"]
@@ -60,7 +60,22 @@ class CallToolParams(Object):
 class CallToolResult(Object):
     """What a tool gave. A failure of the tool is a result with ``is_error``, not a JSON-RPC error."""
 
-    content: list[ContentBlock] = field(default_factory=list)
+    content: list[ContentBlock] = field(default_factory=no_content)
     structured_content: Any = UNSET
     is_error: bool | None = None
     meta: dict[str, Any] | None = field(name="_meta", default=None)
+
+    @classmethod
+    def text(cls, text: str) -> "CallToolResult":
+        """Return a result of one text block."""
+        return cls([TextContent(text)], is_error=False)
+
+    @classmethod
+    def error(cls, text: str) -> "CallToolResult":
+        """Return the result of a tool that failed; the model reads ``text``."""
+        return cls([TextContent(text)], is_error=True)
+
+    @classmethod
+    def structured(cls, value: Any) -> "CallToolResult":
+        """Return a result of structured content, any value that has a JSON form; the text is added when it is sent."""
+        return cls(structured_content=value, is_error=False)
