@@ -1,10 +1,26 @@
-"""Turns what handlers return, or raise, into results of the protocol."""
+"""Turns what handlers return into results of the protocol.
 
-from collections.abc import Callable, Iterable
-from typing import Any, Literal
+What a value is decides, never what its members are called: a dict with a key ``type`` is data, a `TextContent` is a
+block. A value that cannot be sent, or does not fit the schema that was published for it, becomes an error that the
+model can read; it is never sent half.
+"""
 
-from mcpcore.types.completion import CompleteResult
-from mcpcore.types.content import ContentBlock
+import logging
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from mcpcore.exceptions import ResourceNotFound
+from mcpcore.providers.encoding import EncodeError, dump
+from mcpcore.providers.failures import failed, tool_failure
+from mcpcore.providers.media import Audio, File, Image, base64_text
+from mcpcore.providers.output import BLOCKS, MEDIA, OutputCodec, may_carry, output_codec
+from mcpcore.providers.validation import join_errors
+from mcpcore.types.completion import CompleteResult, Completion
+from mcpcore.types.content import ContentBlock, ResourceContents, Role, TextContent
 from mcpcore.types.prompts import GetPromptResult, PromptMessage
 from mcpcore.types.resources import ReadResourceResult
 from mcpcore.types.tools import CallToolResult
@@ -23,96 +39,282 @@ __all__ = [
     "user",
 ]
 
+_logger = logging.getLogger("mcpcore.handlers")
 
-class OutputCodec:
-    """How one tool's return values become results, and what it publishes about them.
+_MISSING: Final = "Response missing structured content which is expected when calling tool with non-empty outputSchema"
+_COMPLETIONS: Final = 100  # completion, "Completion Results": "Maximum 100 items per response"
+_BINARY: Final = (bytes, bytearray, memoryview)
 
-    Attributes:
-        ignored: Why ``output_schema`` was asked for and has no effect, in words for a warning; None otherwise.
-        withheld: The revisions that cannot carry the schema although they know output schemas, for an INFO line.
+
+# -- tools -------------------------------------------------------------------------------------------------------
+
+
+def tool_result(value: Any, *, tool: str, codec: OutputCodec, version: str) -> CallToolResult:
+    """Return the result of a tool that returned ``value``.
+
+    A value that cannot be written, or that does not fit the published schema, gives a result with ``is_error`` and a
+    log record. Exceptions come only from the value itself, from an iterator that raises.
     """
+    form = codec.form(version)
+    try:
+        if form is None:
+            if type(value) is str:
+                return CallToolResult([TextContent(_sendable(value))], is_error=False)
+            if isinstance(value, CallToolResult):
+                return _completed(value, tool, version)
+            return CallToolResult(_blocks(value, codec), is_error=False)
+        if isinstance(value, CallToolResult):
+            return _checked(value, tool, codec, wrapped=form == "wrapped")
+        if _is_content(value):
+            return _invalid(tool, _MISSING)
+        return _structured(value, tool, codec, wrapped=form == "wrapped")
+    except EncodeError as exc:
+        return _unsendable(tool, exc)
 
-    ignored: str | None
-    withheld: tuple[str, ...]
 
-    def schema(self, version: str) -> dict[str, Any] | None:
-        """Return what ``tools/list`` publishes as ``outputSchema`` to a peer of revision ``version``."""
-        raise NotImplementedError
+def streamed_result(items: Iterable[Any], *, tool: str, codec: OutputCodec, version: str) -> CallToolResult:
+    """Return the result of a tool that yielded ``items``, notifications taken out.
 
-
-def output_codec(
-    return_type: Any,
-    *,
-    output_schema: bool | Literal["any", "wrap"] | dict[str, Any] | type = False,
-    omit_none: bool = False,
-) -> OutputCodec:
-    """Compile a codec for a tool annotated ``-> return_type`` (the awaited or, for generators, ``list[item]`` type).
-
-    Args:
-        return_type: `inspect.Signature.empty` or `Any` for none.
-        output_schema: False publishes nothing. True publishes objects and (from 2026-07-28) arrays. "any" admits
-            scalars from 2026-07-28. "wrap" gives older revisions ``{"result": …}`` for what is no object.
-            A type or a literal schema is published in place of the return type's.
-
-    Raises:
-        DefinitionError: A literal schema that is invalid, or a type that has no schema.
+    A `CallToolResult` at the end is the result. Otherwise the items make one array where the tool has a schema that
+    the peer can use, and a block each where it has not.
     """
-    raise NotImplementedError
-
-
-def tool_result(value: Any, *, tool: str, codec: OutputCodec | None = None, version: str) -> CallToolResult:
-    """Return the result of a tool that returned ``value``. Never raises for what ``value`` is."""
-    raise NotImplementedError
-
-
-def streamed_result(items: Iterable[Any], *, tool: str, codec: OutputCodec | None, version: str) -> CallToolResult:
-    """Return the result of a generator tool that yielded ``items`` (without its Progress and Log)."""
-    raise NotImplementedError
+    values = list(items)
+    given = [index for index, each in enumerate(values) if isinstance(each, CallToolResult)]
+    if given == [len(values) - 1]:
+        return tool_result(values[-1], tool=tool, codec=codec, version=version)
+    if given:
+        return _unsendable(
+            tool, EncodeError("a CallToolResult that is yielded must be the last item, and the only one")
+        )
+    if codec.form(version) is not None and not any(isinstance(each, BLOCKS + MEDIA) for each in values):
+        return tool_result(values, tool=tool, codec=codec, version=version)
+    try:
+        return CallToolResult([block for each in values for block in _blocks(each, codec)], is_error=False)
+    except EncodeError as exc:
+        return _unsendable(tool, exc)
 
 
 def content_blocks(value: Any) -> list[ContentBlock]:
-    """Return ``value`` as content blocks (text rules of F27 to F35). Raises `EncodeError`."""
-    raise NotImplementedError
-
-
-def tool_failure(
-    exc: BaseException,
-    *,
-    tool: str,
-    function: str,
-    raises: tuple[type[BaseException], ...] = (),
-    mask_unexpected: bool = False,
-    format_error: Callable[[str, BaseException], str] | None = None,
-    version: str,
-) -> CallToolResult:
-    """Return the result of a tool that raised ``exc``, and log it.
+    """Return ``value`` as content blocks: blocks as they are, text verbatim, everything else as JSON, None as nothing.
 
     Raises:
-        McpError: The JSON-RPC error to answer with.
-        InsufficientScope: ``exc`` itself; the transport answers.
-        BaseException: ``exc`` itself where it is no failure (cancellation, KeyboardInterrupt, signals of the runtime).
+        EncodeError: It has no JSON form.
     """
-    raise NotImplementedError
+    return _blocks(value, None)
 
 
-def resource_result(value: Any, *, uri: str, mime_type: str | None = None, meta: Any = None) -> ReadResourceResult:
-    """Return the result of a resource handler; ``mime_type`` is None where its author gave none."""
-    raise NotImplementedError
+def _blocks(value: Any, codec: OutputCodec | None) -> list[ContentBlock]:
+    if value is None:
+        return []
+    if isinstance(value, BLOCKS):
+        return [_sendable_block(value)]
+    if isinstance(value, MEDIA):
+        return [value.to_content()]
+    if isinstance(value, Iterator):
+        value = list(value)
+    if isinstance(value, list | tuple) and any(isinstance(each, BLOCKS + MEDIA) for each in value):
+        return [block for each in value for block in _blocks(each, None)]
+    return [TextContent(_text(value, codec))]
+
+
+def _text(value: Any, codec: OutputCodec | None) -> str:
+    if type(value) is str:
+        return _sendable(value)
+    if type(value) is int:
+        return str(value)
+    builtins, data = dump(value) if codec is None else codec.dump(value)
+    # Enumerations, dates, UUIDs: a string that stands alone is text, without the quotes of JSON.
+    return builtins if type(builtins) is str else data.decode()
+
+
+def _is_content(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(isinstance(each, BLOCKS + MEDIA) for each in value)
+    return isinstance(value, BLOCKS + MEDIA)
+
+
+def _structured(value: Any, tool: str, codec: OutputCodec, *, wrapped: bool) -> CallToolResult:
+    if isinstance(value, Iterator):
+        value = list(value)
+    builtins, data = codec.dump(value)
+    if errors := codec.errors(builtins, data):
+        return _invalid(tool, join_errors(errors))
+    if wrapped:
+        builtins, data = {"result": builtins}, b'{"result":' + data + b"}"
+    return CallToolResult([TextContent(data.decode())], builtins, is_error=False)
+
+
+def _checked(given: CallToolResult, tool: str, codec: OutputCodec, *, wrapped: bool) -> CallToolResult:
+    """Return a result that the tool built itself, once it keeps what the schema promises."""
+    if given.is_error:
+        return _completed(given, tool, None)
+    if given.structured_content is UNSET:
+        return _invalid(tool, _MISSING)
+    made = _structured(given.structured_content, tool, codec, wrapped=wrapped)
+    if made.is_error:
+        return made
+    content = given.content or made.content
+    return _completed(CallToolResult(content, made.structured_content, False, given.meta), tool, None)
+
+
+def _completed(given: CallToolResult, tool: str, version: str | None) -> CallToolResult:
+    """Return ``given`` with what goes without saying: ``isError``, and JSON in place of Python values.
+
+    Args:
+        version: Of a peer that was promised no schema; None where the structured content has been checked.
+    """
+    for block in given.content:
+        _sendable_block(block)
+    content, structured, meta = given.content, given.structured_content, given.meta
+    if structured is not UNSET and version is not None:
+        structured, data = dump(structured)
+        _logger.debug("tool %r: structured content without an output schema", tool)
+        if not may_carry(structured, version):  # an older peer still gets it as text
+            content, structured = content or [TextContent(data.decode())], UNSET
+    if meta is not None:
+        meta, _ = dump(meta)
+    return CallToolResult(content, structured, bool(given.is_error), meta)
+
+
+def _sendable(text: str) -> str:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise EncodeError("a text holds half of a surrogate pair") from None
+    return text
+
+
+def _sendable_block(block: ContentBlock) -> ContentBlock:
+    if isinstance(block, TextContent) and block.annotations is None and block.meta is None:
+        _sendable(block.text)
+        return block
+    dump(block)
+    return block
+
+
+def _invalid(tool: str, why: str) -> CallToolResult:
+    _logger.error("tool %r: output validation failed: %s", tool, why)
+    return failed(why if why is _MISSING else f"Tool ({tool}) output validation failed: {why}")
+
+
+def _unsendable(tool: str, exc: EncodeError) -> CallToolResult:
+    _logger.error("tool %r returned what cannot be sent: %s", tool, exc)
+    return failed(f"Tool ({tool}) returned what cannot be sent: {exc}")
+
+
+# -- resources ---------------------------------------------------------------------------------------------------
+
+
+def resource_result(
+    value: Any, *, uri: str, mime_type: str | None = None, meta: dict[str, Any] | None = None
+) -> ReadResourceResult:
+    """Return the result of a resource handler that returned ``value``.
+
+    Text is text and bytes are a blob, whatever the media type; a list of them gives one content each; other data
+    becomes JSON.
+
+    Args:
+        uri: As requested; on every content that has none of its own.
+        mime_type: As declared; None finds it from the value.
+        meta: The resource's ``_meta``, copied to every content made here.
+
+    Raises:
+        ResourceNotFound: ``value`` is None.
+        EncodeError: It has no JSON form.
+    """
+    if isinstance(value, ReadResourceResult):
+        return value
+    if value is None:
+        raise ResourceNotFound(uri)
+    if isinstance(value, Iterator):
+        value = list(value)
+    several = isinstance(value, list | tuple) and all(isinstance(each, _CONTENTS) for each in value)
+    parts = value if several else [value]
+    return ReadResourceResult([_contents(each, uri, mime_type, meta) for each in parts])
+
+
+_CONTENTS: Final = (str, *_BINARY, ResourceContents, *MEDIA)
+
+
+def _contents(value: Any, uri: str, mime_type: str | None, meta: dict[str, Any] | None) -> ResourceContents:
+    if isinstance(value, ResourceContents):
+        return value if value.meta is not None or meta is None else msgspec.structs.replace(value, meta=meta)
+    if isinstance(value, File):
+        made = value.to_contents(uri)
+        return msgspec.structs.replace(made, mime_type=mime_type or made.mime_type, meta=meta)
+    if isinstance(value, Image | Audio):
+        return ResourceContents(uri, mime_type or value.mime_type, blob=base64_text(value.data), meta=meta)
+    if isinstance(value, _BINARY):
+        return ResourceContents(uri, mime_type or "application/octet-stream", blob=base64_text(value), meta=meta)
+    if isinstance(value, str):
+        return ResourceContents(uri, mime_type or "text/plain", text=_text(value, None), meta=meta)
+    return ResourceContents(uri, mime_type or "application/json", text=_text(value, None), meta=meta)
+
+
+# -- prompts -----------------------------------------------------------------------------------------------------
 
 
 def prompt_result(value: Any, *, description: str | None = None) -> GetPromptResult:
-    raise NotImplementedError
+    """Return the result of a prompt that returned ``value``: a message or a text, or a list of them.
 
+    A bare text, and anything else that is no message, is said by the user.
 
-def completion_result(value: Any) -> CompleteResult:
-    raise NotImplementedError
+    Raises:
+        EncodeError: It has no JSON form, or is None.
+    """
+    if isinstance(value, GetPromptResult):
+        return value
+    if value is None:
+        raise EncodeError("a prompt returned None; return a text, a message or a list of them")
+    items = list(value) if isinstance(value, list | tuple | Iterator) else [value]
+    return GetPromptResult([each if isinstance(each, PromptMessage) else user(each) for each in items], description)
 
 
 def user(content: Any) -> PromptMessage:
-    """A prompt message of the user."""
-    raise NotImplementedError
+    """Return a message of the user: a text, a content block, an `Image`, or data that becomes JSON."""
+    return _message("user", content)
 
 
 def assistant(content: Any) -> PromptMessage:
-    """A prompt message of the assistant."""
-    raise NotImplementedError
+    """Return a message of the assistant: a text, a content block, an `Image`, or data that becomes JSON."""
+    return _message("assistant", content)
+
+
+def _message(role: Role, content: Any) -> PromptMessage:
+    blocks = content_blocks(content)
+    if len(blocks) != 1:
+        raise EncodeError(f"a message of a prompt has one content, not {len(blocks)}; return a list of messages")
+    return PromptMessage(role, blocks[0])
+
+
+# -- completion --------------------------------------------------------------------------------------------------
+
+
+def completion_result(value: Any) -> CompleteResult:
+    """Return the result of a completion that returned ``value``: texts in any iterable, one text, or None.
+
+    Of more than 100 values the first 100 are sent, and the peer is told that there are more.
+    """
+    if isinstance(value, CompleteResult):
+        return CompleteResult(_limited(value.completion), value.meta)
+    if isinstance(value, Completion):
+        return CompleteResult(_limited(value))
+    if value is None:
+        values: list[Any] = []
+    elif isinstance(value, str):
+        values = [value]
+    elif isinstance(value, Iterator):  # it may never end
+        values = list(islice(value, _COMPLETIONS + 1))
+        if len(values) > _COMPLETIONS:
+            return CompleteResult(Completion([_text(each, None) for each in values[:_COMPLETIONS]], None, True))
+    else:
+        values = list(value)
+    return CompleteResult(_limited(Completion([_text(each, None) for each in values], len(values), False)))
+
+
+def _limited(completion: Completion) -> Completion:
+    if len(completion.values) <= _COMPLETIONS:
+        return completion
+    total = completion.total if completion.total is not None else len(completion.values)
+    return Completion(completion.values[:_COMPLETIONS], total, True)
