@@ -4,8 +4,9 @@ A sans-IO protocol core (`mcpcore.protocol`) under pluggable transports (`mcpcor
 handlers (`mcpcore.providers`), joined by `Server` and `Client` (`mcpcore.runtime`).
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mcpcore._lazy import lazy
 
 if TYPE_CHECKING:
     from mcpcore.exceptions import (
@@ -305,13 +306,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'mcpcore' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(home), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+__getattr__, __dir__ = lazy(__name__, _HOMES)
