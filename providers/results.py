@@ -6,7 +6,7 @@ model can read; it is never sent half.
 """
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any, Final
 
@@ -43,6 +43,7 @@ _logger = logging.getLogger("mcpcore.handlers")
 
 _MISSING: Final = "Response missing structured content which is expected when calling tool with non-empty outputSchema"
 _COMPLETIONS: Final = 100  # completion, "Completion Results": "Maximum 100 items per response"
+_SCALARS: Final = frozenset({str, int, float, bool})
 _BINARY: Final = (bytes, bytearray, memoryview)
 
 
@@ -58,11 +59,11 @@ def tool_result(value: Any, *, tool: str, codec: OutputCodec, version: str) -> C
     form = codec.form(version)
     try:
         if form is None:
-            if type(value) is str:
-                return CallToolResult([TextContent(_sendable(value))], is_error=False)
+            if type(value) in _SCALARS:
+                return CallToolResult([TextContent(_text(value, codec))], UNSET, False)
             if isinstance(value, CallToolResult):
                 return _completed(value, tool, version)
-            return CallToolResult(_blocks(value, codec), is_error=False)
+            return CallToolResult(_blocks(value, codec), UNSET, False)
         if isinstance(value, CallToolResult):
             return _checked(value, tool, codec, wrapped=form == "wrapped")
         if _is_content(value):
@@ -110,7 +111,7 @@ def _blocks(value: Any, codec: OutputCodec | None) -> list[ContentBlock]:
         return [_sendable_block(value)]
     if isinstance(value, MEDIA):
         return [value.to_content()]
-    if isinstance(value, Iterator):
+    if _is_iterator(value):
         value = list(value)
     if isinstance(value, list | tuple) and any(isinstance(each, BLOCKS + MEDIA) for each in value):
         return [block for each in value for block in _blocks(each, None)]
@@ -122,9 +123,15 @@ def _text(value: Any, codec: OutputCodec | None) -> str:
         return _sendable(value)
     if type(value) is int:
         return str(value)
+    if type(value) is bool:
+        return "true" if value else "false"
     builtins, data = dump(value) if codec is None else codec.dump(value)
     # Enumerations, dates, UUIDs: a string that stands alone is text, without the quotes of JSON.
     return builtins if type(builtins) is str else data.decode()
+
+
+def _is_iterator(value: Any) -> bool:
+    return hasattr(type(value), "__next__")  # many times faster than the abstract class
 
 
 def _is_content(value: Any) -> bool:
@@ -134,7 +141,7 @@ def _is_content(value: Any) -> bool:
 
 
 def _structured(value: Any, tool: str, codec: OutputCodec, *, wrapped: bool) -> CallToolResult:
-    if isinstance(value, Iterator):
+    if _is_iterator(value):
         value = list(value)
     builtins, data = codec.dump(value)
     if errors := codec.errors(builtins, data):
@@ -227,7 +234,7 @@ def resource_result(
         return value
     if value is None:
         raise ResourceNotFound(uri)
-    if isinstance(value, Iterator):
+    if _is_iterator(value):
         value = list(value)
     several = isinstance(value, list | tuple) and all(isinstance(each, _CONTENTS) for each in value)
     parts = value if several else [value]
@@ -267,7 +274,7 @@ def prompt_result(value: Any, *, description: str | None = None) -> GetPromptRes
         return value
     if value is None:
         raise EncodeError("a prompt returned None; return a text, a message or a list of them")
-    items = list(value) if isinstance(value, list | tuple | Iterator) else [value]
+    items = list(value) if isinstance(value, list | tuple) or _is_iterator(value) else [value]
     return GetPromptResult([each if isinstance(each, PromptMessage) else user(each) for each in items], description)
 
 
@@ -304,7 +311,7 @@ def completion_result(value: Any) -> CompleteResult:
         values: list[Any] = []
     elif isinstance(value, str):
         values = [value]
-    elif isinstance(value, Iterator):  # it may never end
+    elif _is_iterator(value):  # it may never end
         values = list(islice(value, _COMPLETIONS + 1))
         if len(values) > _COMPLETIONS:
             return CompleteResult(Completion([_text(each, None) for each in values[:_COMPLETIONS]], None, True))

@@ -62,6 +62,8 @@ class Validator:
             show_values: Quote offending scalars. Only for what the reader of the message sent.
             hidden: Top-level members whose values are never quoted.
         """
+        if self.is_valid(instance):  # many times cheaper than to list nothing
+            return []
         found: set[Finding] = set()
         for error in islice(self._compiled.iter_errors(instance), _COLLECTED):
             found.update(_findings(error, show_values, hidden))

@@ -1,5 +1,9 @@
 """Fixtures for the whole suite: every runtime test runs on asyncio and on trio."""
 
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
 import pytest
 
 
@@ -7,3 +11,17 @@ import pytest
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """The event loop under an ``@pytest.mark.anyio`` test."""
     return str(request.param)
+
+
+def make_importable(folder: Path) -> None:
+    """Import a package that is part of the repository and not of what is installed.
+
+    The root on ``sys.path`` would do it too, but would hide the mcpcore that is installed.
+    """
+    spec = spec_from_file_location(folder.name, folder / "__init__.py")
+    assert spec is not None and spec.loader is not None
+    sys.modules[folder.name] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+make_importable(Path(__file__).parents[1] / "benchmarks")

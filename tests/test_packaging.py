@@ -36,6 +36,7 @@ def test_public_names_for_type_checkers_and_at_run_time_are_the_same() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("mcpcore.")
         for alias in node.names
+        if alias.asname is not None
     }
     assert static == set(mcpcore.__all__)
 

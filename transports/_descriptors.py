@@ -26,7 +26,10 @@ from typing import Final
 
 import anyio
 
-__all__ = ["Input", "Output", "read_on"]
+__all__ = ["CAN_WAIT", "Input", "Output", "read_on"]
+
+CAN_WAIT: Final = sys.platform != "win32"
+"""Whether the system can wait for pipes."""
 
 
 class _Way(Enum):
@@ -47,7 +50,7 @@ class Input:
     """
 
     def __init__(self, fd: int, *, shared: bool = True) -> None:
-        if sys.platform == "win32":
+        if not CAN_WAIT:
             self._access = _Access.to_carrier(fd)
         else:
             self._access = _Access.to_descriptor(fd, os.O_RDONLY, shared=shared)
@@ -160,7 +163,7 @@ class _Access:
 
     @classmethod
     def to_descriptor(cls, fd: int, flags: int, *, shared: bool) -> "_Access":
-        if sys.platform == "win32":
+        if not CAN_WAIT:
             return cls(fd, _Way.THREAD)
         if not shared:
             os.set_blocking(fd, False)
