@@ -1,0 +1,92 @@
+"""``python -m benchmarks``: measures MCP servers side by side. docs/performance.md has the method."""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from benchmarks.peers import prepare
+from benchmarks.report import markdown, write
+from benchmarks.results import run
+from benchmarks.rows import ROWS
+from benchmarks.table import CONTESTANTS, BenchmarkError, Effort
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Returns:
+        The exit status: 0, or 1 if anything failed: an installation, or a contestant in a row.
+    """
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measures MCP servers side by side.")
+    parser.add_argument("--rows", metavar="NAME,…", help="only these rows; --list names them")
+    parser.add_argument("--contestants", metavar="NAME,…", help=f"only these of {', '.join(CONTESTANTS)}")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="turns of each contestant (default: 3)")
+    parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="for each rate (default: 2)")
+    parser.add_argument(
+        "--smoke",
+        action="store_true",
+        help="check a few hundred replies per row once; figures mean nothing, none is written",
+    )
+    parser.add_argument("--list", action="store_true", help="name the rows and exit")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where results go (default: benchmarks/results if the whole table was measured; a part of it is only printed)",
+    )
+    options = parser.parse_args(arguments)
+    if options.rounds < 1:
+        parser.error("--rounds must be 1 or more")
+    if not 0 < options.seconds <= 60:
+        parser.error("--seconds must be above 0 and at most 60")
+    try:
+        rows = chosen("row", options.rows, ROWS)
+        names = chosen("contestant", options.contestants, CONTESTANTS)
+    except ValueError as error:
+        parser.error(str(error))
+    if options.list:
+        for row in rows:
+            print(f"{row:16} {ROWS[row].title}")
+        return 0
+    try:
+        return measure(rows, names, options)
+    except BenchmarkError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def chosen(kind: str, wanted: str | None, known: Iterable[str]) -> list[str]:
+    """Return the wanted names in the order of the known ones, all of them by default."""
+    names = list(known)
+    if wanted is None:
+        return names
+    asked = wanted.split(",")
+    if unknown := [name for name in asked if name not in names]:
+        raise ValueError(f"there is no {kind} {unknown[0]!r}; choose from {', '.join(names)}")
+    return [name for name in names if name in asked]
+
+
+def measure(rows: list[str], names: list[str], options: argparse.Namespace) -> int:
+    results = run(
+        [ROWS[row] for row in rows],
+        prepare(names),
+        rounds=1 if options.smoke else options.rounds,
+        effort=Effort(options.seconds, options.smoke),
+        say=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    failed = any(entry.failures for entry in results.rows.values())
+    if not options.smoke:
+        print(markdown(results, ROWS))
+        whole = len(rows) == len(ROWS) and len(names) == len(CONTESTANTS)
+        folder = options.out or (RESULTS if whole and not failed else None)
+        if folder is not None:
+            write(results, ROWS, folder)
+            print(f"written to {folder}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""The limit: pipes under asyncio and msgspec, with no framework between them and no check that it could leave out.
+
+It answers what the benchmark asks and nothing else. What a framework costs is its distance from this program.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Raw, Struct
+from msgspec.json import Decoder, Encoder
+
+
+class Call(Struct, frozen=True, rename={"meta": "_meta"}):
+    name: str = ""
+    arguments: Raw = Raw(b"{}")
+    meta: dict[str, Any] = {}
+
+
+class Request(Struct):
+    method: str
+    id: int | None = None
+    params: Call = Call()
+
+
+class Pair(Struct):
+    a: int
+    b: int
+
+
+class Text(Struct):
+    text: str
+
+
+class Size(Struct):
+    size: int
+
+
+class Steps(Struct):
+    steps: int
+
+
+class Point(Struct):
+    x: int
+    y: int
+
+
+decode_requests = Decoder(Request).decode_lines
+decode_pair = Decoder(Pair).decode
+decode_text = Decoder(Text).decode
+decode_size = Decoder(Size).decode
+decode_steps = Decoder(Steps).decode
+decode_point = Decoder(Point).decode
+encode = Encoder().encode
+
+TOOL_NAMES = [f"add_{index}" for index in range(int(sys.argv[1]))] if len(sys.argv) > 1 else ["add"]
+PAIR_SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "required": ["a", "b"],
+}
+MEMBERS_OF_ALL_RESULTS = b'"resultType":"complete"'
+HEAD = b'{"jsonrpc":"2.0","id":%d,'
+ERROR = HEAD + b'"error":{"code":%d,"message":%b}}\n'
+RESULT = HEAD + b'"result":%b}\n'
+TEXT_RESULT = (
+    HEAD + b'"result":{"content":[{"type":"text","text":%b}],"isError":false,' + MEMBERS_OF_ALL_RESULTS + b"}}\n"
+)
+PROGRESS = (
+    b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%b,"progress":%d,"total":%d}}\n'
+)
+
+
+def call(request_id: int, params: Call) -> Iterator[bytes]:
+    name = params.name
+    if name.startswith("add"):
+        pair = decode_pair(params.arguments)
+        yield TEXT_RESULT % (request_id, b'"%d"' % (pair.a + pair.b))
+    elif name == "echo":
+        yield TEXT_RESULT % (request_id, encode(decode_text(params.arguments).text))
+    elif name == "fill":
+        yield TEXT_RESULT % (request_id, encode("x" * decode_size(params.arguments).size))
+    elif name == "locate":
+        point = decode_point(params.arguments)
+        block = {"type": "text", "text": encode(point).decode()}
+        result = {"content": [block], "structuredContent": point, "isError": False, "resultType": "complete"}
+        yield RESULT % (request_id, encode(result))
+    elif name == "count":
+        steps = decode_steps(params.arguments).steps
+        token = encode(params.meta["progressToken"])
+        for step in range(1, steps + 1):
+            yield PROGRESS % (token, step, steps)
+        yield TEXT_RESULT % (request_id, b'"done"')
+    else:
+        yield ERROR % (request_id, -32602, encode(f"Unknown tool: {name}"))
+
+
+def answer(request: Request) -> Iterator[bytes]:
+    if request.id is None:
+        return
+    if request.method == "tools/call":
+        yield from call(request.id, request.params)
+    elif request.method == "tools/list":
+        tools = [{"name": name, "inputSchema": PAIR_SCHEMA} for name in TOOL_NAMES]
+        yield RESULT % (request.id, encode({"tools": tools, "resultType": "complete"}))
+    elif request.method == "initialize":
+        result = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "bare", "version": "0"},
+        }
+        yield RESULT % (request.id, encode(result))
+    elif request.method == "server/discover":
+        discovered = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"}
+        yield RESULT % (request.id, encode(discovered))
+    else:
+        yield ERROR % (request.id, -32601, b'"Method not found"')
+
+
+class Lines(asyncio.Protocol):
+    """Cuts standard input into lines; a line that arrives in many pieces is joined once."""
+
+    def __init__(self, output: asyncio.WriteTransport, ended: asyncio.Event) -> None:
+        self.output = output
+        self.ended = ended
+        self.pieces: list[bytes] = []
+
+    def data_received(self, data: bytes) -> None:
+        end = data.rfind(b"\n") + 1
+        if not end:
+            self.pieces.append(data)
+            return
+        self.pieces.append(data[:end])
+        lines = b"".join(self.pieces)
+        self.pieces = [data[end:]]
+        self.output.write(b"".join([line for request in decode_requests(lines) for line in answer(request)]))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended.set()
+
+
+async def main() -> None:
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    output, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(1, "wb", buffering=0))
+    await loop.connect_read_pipe(lambda: Lines(output, ended), os.fdopen(0, "rb", buffering=0))
+    await ended.wait()
+
+
+asyncio.run(main())

@@ -1,0 +1,54 @@
+"""The benchmark's server on the official Python SDK."""
+
+# mypy: disable-error-code="import-not-found"
+# The peer lives in an environment of its own.
+
+import sys
+from dataclasses import dataclass
+
+from mcp.server.mcpserver import Context, MCPServer
+
+server = MCPServer("bench", log_level="WARNING")
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+async def add(a: int, b: int) -> int:
+    return a + b
+
+
+def add_sync(a: int, b: int) -> int:
+    return a + b
+
+
+async def echo(text: str) -> str:
+    return text
+
+
+async def fill(size: int) -> str:
+    return "x" * size
+
+
+async def locate(x: int, y: int) -> Point:
+    return Point(x, y)
+
+
+async def count(steps: int, ctx: Context) -> str:
+    for step in range(1, steps + 1):
+        await ctx.report_progress(step, steps)
+    return "done"
+
+
+if len(sys.argv) > 1:
+    for index in range(int(sys.argv[1])):
+        server.add_tool(add, name=f"add_{index}", structured_output=False)
+else:
+    for handler in (add, add_sync, echo, fill, count):
+        server.add_tool(handler, structured_output=False)
+    server.add_tool(locate)
+
+server.run()

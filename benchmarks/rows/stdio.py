@@ -1,0 +1,199 @@
+"""What a host sees of a server that it starts on pipes."""
+
+import statistics
+import subprocess
+from collections.abc import Callable
+from typing import Final
+
+from benchmarks import traffic
+from benchmarks.driver import StdioServer, environment
+from benchmarks.table import BenchmarkError, Contestant, Effort, Goal, Measurement, Row
+from benchmarks.traffic import Traffic
+
+__all__ = ["ROWS"]
+
+SMOKE_CALLS: Final = 200
+LARGE: Final = (1_000_000, 4_000_000, 16_000_000, 64_000_000)
+STARTS: Final = 5
+MEMORY_CALLS: Final = 1000
+STEPS: Final = 500
+
+ONE_AT_A_TIME: Final = (Goal(6, "mcp"), Goal(1.6, "typescript"))
+IN_FLIGHT: Final = (Goal(30, "mcp"), Goal(2.8, "typescript"))
+START: Final = (Goal(0.25, "mcp"), Goal(1, "typescript"))
+LINEAR: Final = Goal(1.5, detail="linearity")
+
+
+def server(contestant: Contestant, *, tools: int = 0) -> StdioServer:
+    """Start the contestant's server: with the benchmark's tools, or with ``tools`` that all add."""
+    return StdioServer((*contestant.programs["stdio"], *([str(tools)] if tools else ())))
+
+
+def rate(
+    name: str,
+    title: str,
+    asked: Traffic,
+    *,
+    group: str,
+    unit: str = "calls/s",
+    window: int = 1,
+    era: str = "legacy",
+    tools: int = 0,
+    smoke_calls: int = SMOKE_CALLS,
+    goals: tuple[Goal, ...] = (),
+) -> Row:
+    """A row that counts how many requests per second are answered while ``window`` of them are in flight."""
+    per_request = asked.notifications or 1
+
+    def measure(contestant: Contestant, effort: Effort) -> Measurement:
+        with server(contestant, tools=tools) as process:
+            process.open(era)
+            if effort.smoke:
+                run = process.run(asked, smoke_calls, window)
+            else:
+                run = process.run_for(asked, effort.seconds, window)
+            resident, _ = process.memory()
+        return Measurement(run.rate * per_request, {**run.details(), "RSS MiB": resident})
+
+    return Row(name, title, group, unit, "higher", "stdio", measure, goals)
+
+
+def growth(name: str, title: str, asking: Callable[[int], Traffic], *, goals: tuple[Goal, ...] = ()) -> Row:
+    """A row that times one large request after growing ones, and compares the costs of a byte."""
+
+    def measure(contestant: Contestant, effort: Effort) -> Measurement:
+        sizes = LARGE[:2] if effort.smoke else LARGE
+        seconds = {}
+        with server(contestant) as process:
+            process.open("legacy")
+            for size in sizes:
+                # All sizes move the same number of bytes, so that the comparison does not rest on one short request.
+                repeats = 1 if effort.smoke else LARGE[-1] // size
+                seconds[size] = statistics.median(process.run(asking(size), repeats).latencies)
+            _, peak = process.memory()
+        # Compared with the next smaller size: smaller ones still fit the processor's caches, which makes a byte cheaper.
+        linearity = (seconds[sizes[-1]] / sizes[-1]) / (seconds[sizes[-2]] / sizes[-2])
+        details = {f"{size // 1_000_000} MB s": value for size, value in seconds.items()}
+        return Measurement(seconds[sizes[-1]], {**details, "linearity": linearity, "peak RSS MiB": peak})
+
+    return Row(name, title, "large payloads", "s", "lower", "stdio", measure, goals)
+
+
+def start(name: str, title: str, *, era: str) -> Row:
+    """A row that times spawning a server until its first reply is read."""
+
+    def measure(contestant: Contestant, effort: Effort) -> Measurement:
+        opened, cpu = [], []
+        for _ in range(1 if effort.smoke else STARTS):
+            with server(contestant) as process:
+                process.open(era)
+                opened.append(process.opened_after * 1000)
+                cpu.append(process.cpu() * 1000)
+        return Measurement(statistics.median(opened), {"server CPU ms": statistics.median(cpu)})
+
+    return Row(name, title, "start", "ms", "lower", "stdio", measure, START)
+
+
+def measure_import(contestant: Contestant, effort: Effort) -> Measurement:
+    taken = []
+    for _ in range(1 if effort.smoke else STARTS):
+        done = subprocess.run(
+            contestant.programs["import"], capture_output=True, text=True, check=False, timeout=60, env=environment()
+        )
+        if done.returncode:
+            raise BenchmarkError(f"the import failed:\n{done.stderr[-2000:]}")
+        taken.append(float(done.stdout) * 1000)
+    return Measurement(statistics.median(taken))
+
+
+def measure_memory(contestant: Contestant, effort: Effort) -> Measurement:
+    with server(contestant, tools=1) as process:
+        process.open("legacy")
+        opened, _ = process.memory()
+        process.run(traffic.add("add_0"), SMOKE_CALLS if effort.smoke else MEMORY_CALLS)
+        called, _ = process.memory()
+    return Measurement(called, {"RSS MiB after the handshake": opened})
+
+
+ROWS: Final = (
+    rate("call-1", "tools/call, one at a time", traffic.add(), group="calls", goals=ONE_AT_A_TIME),
+    rate("call-32", "tools/call, 32 in flight", traffic.add(), group="calls", window=32, goals=IN_FLIGHT),
+    rate("call-256", "tools/call, 256 in flight", traffic.add(), group="calls", window=256),
+    rate(
+        "call-1-modern",
+        "tools/call of 2026-07-28, one at a time",
+        traffic.add(),
+        group="modern calls",
+        era="modern",
+        goals=ONE_AT_A_TIME,
+    ),
+    rate(
+        "call-32-modern",
+        "tools/call of 2026-07-28, 32 in flight",
+        traffic.add(),
+        group="modern calls",
+        era="modern",
+        window=32,
+        goals=IN_FLIGHT,
+    ),
+    rate(
+        "call-256-modern",
+        "tools/call of 2026-07-28, 256 in flight",
+        traffic.add(),
+        group="modern calls",
+        era="modern",
+        window=256,
+    ),
+    rate("sync-1", "a handler without async, one at a time", traffic.add("add_sync"), group="kinds of calls"),
+    rate(
+        "sync-32", "a handler without async, 32 in flight", traffic.add("add_sync"), group="kinds of calls", window=32
+    ),
+    rate("structured-32", "a structured result, 32 in flight", traffic.locate(), group="kinds of calls", window=32),
+    rate("unknown-32", "an unknown tool, 32 in flight", traffic.unknown_tool(), group="kinds of calls", window=32),
+    rate(
+        "progress",
+        f"progress notifications, {STEPS} per call",
+        traffic.count(STEPS),
+        group="kinds of calls",
+        unit="notifications/s",
+        smoke_calls=2,
+    ),
+    rate("echo-100", "100 bytes there and back", traffic.echo(100), group="payloads"),
+    rate("echo-10k", "10 000 bytes there and back", traffic.echo(10_000), group="payloads"),
+    rate("echo-1m", "1 000 000 bytes there and back", traffic.echo(1_000_000), group="payloads", smoke_calls=5),
+    growth("echo-64m", "64 000 000 bytes there and back", traffic.echo, goals=(LINEAR,)),
+    growth("result-64m", "a result of 64 000 000 bytes", traffic.fill, goals=(Goal(1.5), LINEAR)),
+    rate("list-1", "tools/list with 1 tool", traffic.listing(1), group="lists", unit="lists/s", tools=1),
+    rate(
+        "list-100",
+        "tools/list with 100 tools",
+        traffic.listing(100),
+        group="lists",
+        unit="lists/s",
+        tools=100,
+        smoke_calls=5,
+    ),
+    rate(
+        "list-1000",
+        "tools/list with 1 000 tools",
+        traffic.listing(1000),
+        group="lists",
+        unit="lists/s",
+        tools=1000,
+        smoke_calls=2,
+        goals=(Goal(50, "fastmcp"),),
+    ),
+    start("start", "spawn to the reply to initialize", era="legacy"),
+    start("start-modern", "spawn to the reply to server/discover", era="modern"),
+    Row("import", "importing the server's class", "start", "ms", "lower", "import", measure_import),
+    Row(
+        "memory",
+        f"resident memory with one tool, after {MEMORY_CALLS} calls",
+        "memory",
+        "MiB",
+        "lower",
+        "stdio",
+        measure_memory,
+        (Goal(34),),
+    ),
+)
