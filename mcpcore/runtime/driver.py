@@ -141,69 +141,46 @@ class Driver:
     async def _lead(self) -> None:
         """Lead until a handler waits in this task, finish that one, queue up to lead again."""
         with anyio.CancelScope() as scope:
+            turn = _Turn(self, scope)
             while not self._ended.is_set():
-                if not await self._read(scope):
-                    continue  # this task still leads: it has read and dispatched all that was there
-                if scope.cancel_called or not await self._follow():
+                await self._read(turn)
+                if turn.lost_lead:
+                    if scope.cancel_called or not await self._follow():
+                        return
+                    turn.lost_lead = False
+
+    async def _read(self, turn: "_Turn") -> None:
+        """Write what is queued, take what is there, and act on it, until it is all done or the lead is lost."""
+        events, messages, connection = self._events, self._messages, self.connection
+        if not messages and not events:
+            if connection.has_messages and not self._writing:
+                await turn.step(self._write(), None, None)
+                if turn.lost_lead:
                     return
-
-    async def _read(self, scope: anyio.CancelScope) -> bool:
-        """Take what is there and act on it. Returns True when the lead has been handed over meanwhile."""
-        handed_over = False
-
-        def hand_over() -> None:
-            nonlocal handed_over
-            handed_over = True
-            self._promote()
-
-        if not self._messages and not self._events:
-            await self._write_here(hand_over)
-            if handed_over:
-                return True
             try:
-                self._messages.extend(await self._channel.receive())
+                messages.extend(await self._channel.receive())
             except anyio.EndOfStream:
                 self._end(None)
-                return True
             except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
                 self._end(error)
-                return True
         while True:
-            while self._events:
-                event = self._events.popleft()
-                if type(event) is RequestReceived:
-                    if self._admit(event):
-                        await self._serve(event, scope, hand_over)
-                        if handed_over:
-                            return True
-                else:
+            while events:
+                event = events.popleft()
+                if type(event) is not RequestReceived:
                     self._dispatch(event)
-            if self.connection.queued_bytes > self._limits.outbox:
-                await self._write_here(hand_over)
-                if handed_over:
-                    return True
-            if not self._messages:
-                return False
-            self._events.extend(self.connection.receive(self._messages.popleft()))
-
-    async def _write_here(self, waits: Callable[[], None]) -> None:
-        """Write in the leading task. ``waits`` is called when the peer does not read fast enough."""
-        if self.connection.has_messages and not self._writing:
-            await _Steps(self._write(), None, waits)
-
-    async def _serve(self, event: RequestReceived, scope: anyio.CancelScope, waits: Callable[[], None]) -> None:
-        """Run a handler in this task, in a context of its own. ``waits`` is called when it suspends at first."""
-        context = event.scope.context if event.scope is not None else None
-
-        def suspended() -> None:
-            self._running[event.id] = scope
-            waits()
-
-        try:
-            await _Steps(self._handle(event), context or contextvars.copy_context(), suspended)
-        finally:
-            if self._running.pop(event.id, None) is not None and not self._running:
-                self._idle.set()
+                elif self._admit(event):
+                    scope = event.scope
+                    context = (scope.context if scope is not None else None) or contextvars.copy_context()
+                    await turn.step(self._handle(event), context, event.id)
+                    if turn.lost_lead:
+                        return
+            if connection.queued_bytes > self._limits.outbox and not self._writing:
+                await turn.step(self._write(), None, None)
+                if turn.lost_lead:
+                    return
+            if not messages:
+                return
+            events.extend(connection.receive(messages.popleft()))
 
     def _admit(self, event: RequestReceived) -> bool:
         """Keep to the limit of requests in flight: a request may run now, waits, or is refused."""
@@ -224,7 +201,11 @@ class Driver:
         while self._waiting:
             event = self._waiting.popleft()
             with anyio.CancelScope() as scope:
-                await self._serve(event, scope, lambda: None)
+                self._running[event.id] = scope
+                try:
+                    await self._handle(event)
+                finally:
+                    self.finished(event.id)
             await self.flush()
         if self._ended.is_set() or len(self._parked) >= _PARKED:
             return False
@@ -232,6 +213,18 @@ class Driver:
         self._parked.append(promoted)
         await promoted.wait()
         return True
+
+    def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope) -> None:
+        """A handler, or the writer, waits in the leading task: it keeps the task and gives the lead away."""
+        if request_id is not None:
+            self._running[request_id] = scope
+        self._promote()
+
+    def finished(self, request_id: RequestId) -> None:
+        """A handler that waited has ended, one way or another."""
+        del self._running[request_id]
+        if not self._running:
+            self._idle.set()
 
     def _promote(self) -> None:
         """Give the lead to a parked task, or to a new one."""
@@ -406,41 +399,54 @@ class _Waiter:
         return self._answer
 
 
-class _Steps:
-    """Awaits a coroutine in the current task, each step inside ``context``, and tells when it suspends at first."""
+class _Turn:
+    """One task's turn to lead: runs coroutines in it, step by step, and notices the first time that one waits.
 
-    __slots__ = ("_context", "_coroutine", "_suspended")
+    Reused from request to request, so that a handler that does not wait costs little more than calling it.
+    """
 
-    def __init__(
-        self, coroutine: Coroutine[Any, Any, None], context: contextvars.Context | None, suspended: Callable[[], None]
-    ) -> None:
-        self._coroutine = coroutine
-        self._context = context
-        self._suspended = suspended
+    __slots__ = ("_context", "_coroutine", "_driver", "_request_id", "_scope", "lost_lead")
+
+    def __init__(self, driver: Driver, scope: anyio.CancelScope) -> None:
+        self._driver = driver
+        self._scope = scope
+        self.lost_lead = False
+        self._coroutine: Coroutine[Any, Any, None]
+        self._context: contextvars.Context | None
+        self._request_id: RequestId | None
+
+    def step(
+        self, coroutine: Coroutine[Any, Any, None], context: contextvars.Context | None, request_id: RequestId | None
+    ) -> "_Turn":
+        """Return what to await: ``coroutine`` in this task, each step inside ``context``."""
+        self._coroutine, self._context, self._request_id = coroutine, context, request_id
+        return self
 
     def __await__(self) -> Generator[Any, Any, None]:
-        coroutine = self._coroutine
-        run = _call if self._context is None else self._context.run
+        coroutine, request_id = self._coroutine, self._request_id
+        run: Callable[..., Any] = _call if self._context is None else self._context.run
         try:
             wanted = run(coroutine.send, None)
         except StopIteration:
             return
-        self._suspended()
-        while True:
-            try:
-                given = yield wanted
-            except GeneratorExit:
-                run(coroutine.close)
-                raise
-            except BaseException as error:  # noqa: BLE001 - cancellation and errors alike go to the coroutine
-                step: Callable[[Any], Any] = coroutine.throw
-                given = error
-            else:
-                step = coroutine.send
-            try:
-                wanted = run(step, given)
-            except StopIteration:
-                return
+        self.lost_lead = True
+        self._driver.suspended(request_id, self._scope)
+        try:
+            while True:
+                try:
+                    given = yield wanted
+                except GeneratorExit:
+                    run(coroutine.close)
+                    raise
+                except BaseException as error:  # noqa: BLE001 - cancellation and errors alike go to the coroutine
+                    wanted = run(coroutine.throw, error)
+                else:
+                    wanted = run(coroutine.send, given)
+        except StopIteration:
+            return
+        finally:
+            if request_id is not None:
+                self._driver.finished(request_id)
 
 
 def _call(function: Callable[..., Any], *args: Any) -> Any:
