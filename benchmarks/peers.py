@@ -1,30 +1,20 @@
-"""Installs the other frameworks, at pinned versions, each in an environment of its own below one cache folder.
+"""The contestants: which packages each needs, at pinned versions, and the programs that are measured."""
 
-Preparing is idempotent: an environment that was finished for the same pins and interpreter is used as it is. Nothing is skipped: a
-peer that cannot be installed is a `BenchmarkError` with the installer's own words.
-"""
-
-import fcntl
-import json
-import os
-import platform
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from benchmarks.environments import cache_folder, locked, node_environment, python_environment
 from benchmarks.table import BenchmarkError, Contestant
 
-__all__ = ["cache_folder", "plotting_python", "prepare"]
+__all__ = ["plotting_python", "prepare"]
 
 PYTHON_PEERS: Final = {"mcp": ("mcp==2.3.0",), "fastmcp": ("fastmcp==4.2.3",)}
 NPM_PEER: Final = ("@modelcontextprotocol/server@2.3.1", "zod@4.6.7")
 PLOTTING: Final = ("matplotlib==3.11.2",)
-NODE_MAJOR: Final = 20
 
 PROGRAMS: Final = Path(__file__).parent / "contestants"
 IMPORTS: Final = {
@@ -40,12 +30,6 @@ await import('@modelcontextprotocol/server');
 await import('@modelcontextprotocol/server/stdio');
 console.log((performance.now() - start) / 1000);
 """
-
-
-def cache_folder() -> Path:
-    """Where everything is installed: ``$MCPCORE_CACHE``, or ``~/.cache/mcpcore/benchmarks``."""
-    named = os.environ.get("MCPCORE_CACHE")
-    return Path(named) if named else Path.home() / ".cache" / "mcpcore" / "benchmarks"
 
 
 def prepare(names: Sequence[str]) -> dict[str, Contestant]:
@@ -67,15 +51,6 @@ def plotting_python() -> str:
     with locked(cache_folder()) as cache:
         python_environment(cache / "plotting", PLOTTING)
         return str(cache / "plotting" / "bin" / "python")
-
-
-@contextmanager
-def locked(cache: Path) -> Iterator[Path]:
-    """Keep other runs out of the cache; a second run waits here until the first has installed."""
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield cache
 
 
 def prepare_one(name: str, cache: Path) -> Contestant:
@@ -108,20 +83,7 @@ def own_packages() -> dict[str, str]:
 
 
 def typescript(folder: Path) -> Contestant:
-    for program in ("node", "npm"):
-        if shutil.which(program) is None:
-            raise BenchmarkError(f"typescript needs Node {NODE_MAJOR} or later, but there is no {program} on the PATH")
-    node = run("typescript", ["node", "--version"]).strip()
-    if int(node.lstrip("v").split(".")[0]) < NODE_MAJOR:
-        raise BenchmarkError(f"typescript needs Node {NODE_MAJOR} or later, but node --version says {node}")
-
-    def install() -> dict[str, str]:
-        (folder / "package.json").write_text('{"private": true, "type": "module"}\n')
-        run("typescript", ["npm", "install", "--no-audit", "--no-fund", "--save-exact", *NPM_PEER], folder)
-        listing = json.loads(run("typescript", ["npm", "ls", "--all", "--json"], folder))
-        return dict(npm_versions(listing))
-
-    packages = installed(folder, NPM_PEER, node, install)
+    packages = node_environment(folder, NPM_PEER)
     # Node looks for packages beside the importing file, so the programs have to be there.
     server, probe = folder / "server.mjs", folder / "probe.mjs"
     shutil.copyfile(PROGRAMS / "typescript_server.mjs", server)
@@ -130,48 +92,5 @@ def typescript(folder: Path) -> Contestant:
         "typescript",
         version=packages["@modelcontextprotocol/server"],
         programs={"stdio": ("node", str(server)), "import": ("node", str(probe))},
-        packages={**packages, "node": node},
+        packages=packages,
     )
-
-
-def npm_versions(node: dict[str, dict[str, dict[str, str]]]) -> Iterator[tuple[str, str]]:
-    for name, package in node.get("dependencies", {}).items():
-        if "version" in package:  # without one it is an optional peer that was not installed
-            yield name, package["version"]
-        yield from npm_versions(package)  # type: ignore[arg-type]  # the tree nests in itself
-
-
-def python_environment(folder: Path, pins: Sequence[str]) -> dict[str, str]:
-    def install() -> dict[str, str]:
-        run(folder.name, [sys.executable, "-m", "venv", str(folder)])
-        pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
-        run(folder.name, [*pip, "install", "--quiet", *pins])
-        frozen = json.loads(run(folder.name, [*pip, "list", "--format=json"]))
-        return {package["name"].lower(): package["version"] for package in frozen}
-
-    return installed(folder, pins, f"{sys.executable} {platform.python_version()}", install)
-
-
-def installed(
-    folder: Path, pins: Sequence[str], interpreter: str, install: Callable[[], dict[str, str]]
-) -> dict[str, str]:
-    """Return the packages in ``folder`` with their versions; install first, unless that was finished for the same pins."""
-    record = folder / "installed.json"
-    if record.exists():
-        found = json.loads(record.read_text())
-        if (found["pins"], found["interpreter"]) == (list(pins), interpreter):
-            return dict(found["packages"])
-    print(f"installing {' '.join(pins)} for {interpreter} into {folder}", file=sys.stderr, flush=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    packages = install()
-    # Written last: that it is there says that the rest is complete.
-    record.write_text(json.dumps({"pins": pins, "interpreter": interpreter, "packages": packages}, indent=1))
-    return packages
-
-
-def run(name: str, argv: Sequence[str], folder: Path | None = None) -> str:
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise BenchmarkError(f"{name} cannot be installed: {' '.join(argv)} failed:\n{done.stderr[-2000:]}")
-    return done.stdout
