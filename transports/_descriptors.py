@@ -213,9 +213,11 @@ def _socket_on(fd: int) -> socket.socket:
 def _carry_into_socket(fd: int) -> socket.socket:
     """Return a socket that yields what a thread reads from ``fd``, a descriptor that cannot be waited for.
 
-    The thread is a daemon: it may be stuck in a read for ever, and must not keep the process from ending. When the
-    socket has been closed it reads on, so that the writer does not get stuck.
+    The thread is a daemon: it may be stuck in a read for ever, and must not keep the process from ending. It has a
+    descriptor of its own, because Windows lets nobody close one that is being read. When the socket has been closed it
+    reads on, so that the writer does not get stuck.
     """
+    fd = os.dup(fd)
     ours, its = socket.socketpair()
     ours.setblocking(False)
 
@@ -228,7 +230,9 @@ def _carry_into_socket(fd: int) -> socket.socket:
                     except OSError:
                         pass  # nobody listens any more
             except OSError:
-                pass  # the descriptor is gone: the same as its end
+                pass  # as good as the end
+            finally:
+                os.close(fd)
 
     threading.Thread(target=carry, name="mcpcore input", daemon=True).start()
     return ours

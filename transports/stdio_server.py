@@ -38,7 +38,7 @@ class StdioServerTransport:
         """See `ServerTransport.serve`: returns when ``handler`` does, which is called once.
 
         Raises:
-            TransportError: Something in this process already serves on standard input and output.
+            TransportError: This process already serves on standard input and output, or they are closed.
         """
         with _claim() as (fd_in, fd_out):
             input, output = Input(fd_in), Output(fd_out)
@@ -57,21 +57,26 @@ _claimed = threading.Lock()
 @contextmanager
 def _claim() -> Generator[tuple[int, int]]:
     """Move the protocol's streams away from descriptors 0 and 1, yield where they are, and move them back."""
+    if sys.__stdin__ is None or sys.__stdout__ is None:  # the numbers 0 and 1 belong to something else by now
+        raise TransportError("standard input or output was closed when this process started; there is nobody to serve")
     if not _claimed.acquire(blocking=False):
         raise TransportError("standard input and output already serve a client; a process can serve only one at a time")
     try:
         try:
-            _open_missing()
+            null = _open_null()
             private = os.dup(0), os.dup(1)
         except OSError:
             yield 0, 1  # they cannot be moved: serve where they are
             return
         _close_in_children.extend(private)
         try:
-            _divert()
+            os.dup2(null, 0)
+            os.dup2(2 if sys.__stderr__ is not None else null, 1)
+            os.close(null)
+            _flush_stdout()  # what was printed before and not yet written is no message either
             yield private
         finally:
-            _flush_stdout()  # still to standard error
+            _flush_stdout()
             _close_in_children.clear()
             for target, fd in enumerate(private):
                 os.dup2(fd, target)
@@ -80,20 +85,11 @@ def _claim() -> Generator[tuple[int, int]]:
         _claimed.release()
 
 
-def _open_missing() -> None:
-    """Open the null device as 0, 1 and 2 where they are closed, or the next file opened would become one of them."""
+def _open_null() -> int:
+    """Open the null device, also as 2 if that is free: no other file may become standard error by chance."""
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(fd, True)
-    os.close(fd)
-
-
-def _divert() -> None:
-    """Let descriptor 0 be empty and 1 be standard error, also for what was printed before but not yet written."""
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    os.dup2(2, 1)
-    _flush_stdout()
+        pass
+    return fd
 
 
 def _flush_stdout() -> None:
