@@ -1,15 +1,15 @@
-"""Turns what a tool raises into what its caller reads.
+"""Turns what a handler raises into what its caller reads.
 
-Three answers are possible. Most exceptions are conveyed: the model reads their message, and nothing else of them.
+Of a tool, three answers are possible. Most exceptions are conveyed: the model reads their message, and nothing else of them.
 Some are masked: they come from the machine and not from the author, so their text may hold addresses and passwords,
 and the model learns that the call failed but not why. A few are not the model's business and become JSON-RPC errors.
-Everything is logged.
+Everything that another kind of handler raises becomes a JSON-RPC error. All of it is logged.
 """
 
 import logging
 import secrets
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, NoReturn
 
 from mcpcore.exceptions import CapabilityError, InsufficientScope, MCPCoreError, McpError, ResourceNotFound, ToolError
 from mcpcore.providers.schema import InvalidArguments, InvalidValue
@@ -18,7 +18,7 @@ from mcpcore.types.jsonrpc import INTERNAL_ERROR, MISSING_REQUIRED_CLIENT_CAPABI
 from mcpcore.types.tools import CallToolResult
 from mcpcore.versions import Era, era_of
 
-__all__ = ["failed", "tool_failure"]
+__all__ = ["failed", "outstanding", "request_failure", "tool_failure"]
 
 _logger = logging.getLogger("mcpcore.handlers")
 
@@ -65,14 +65,13 @@ def tool_failure(
     """
     if not all(isinstance(each, Exception | SystemExit) for each in _leaves(exc)):
         raise exc
-    found = _outstanding(exc, raises)
+    found = outstanding(exc, raises)
     if isinstance(found, McpError | InsufficientScope):
         _logger.info("tool %r answered with %s: %s", tool, type(found).__name__, found)
         raise found
     if isinstance(found, CapabilityError) and era_of(version) is Era.MODERN:
         _logger.info("tool %r: %s", tool, found)
-        data = {"requiredCapabilities": found.required}
-        raise McpError(MISSING_REQUIRED_CLIENT_CAPABILITY, str(found), data) from found
+        raise _missing_capability(found) from found
     if isinstance(found, raises):
         _logger.error("tool %r failed", tool, exc_info=found)
         raise McpError(INTERNAL_ERROR, "Internal error") from found
@@ -99,10 +98,44 @@ def tool_failure(
     return failed(heading + _message(found))
 
 
+def request_failure(exc: BaseException, *, handler: str, version: str) -> NoReturn:
+    """Raise the answer to what a resource, a prompt or a completion raised, and log it.
+
+    Args:
+        handler: Kind, name and place, for the log.
+        version: The peer's revision.
+
+    Raises:
+        McpError: The JSON-RPC error to answer with; one that says nothing for everything unforeseen.
+        ResourceNotFound, InsufficientScope: ``exc`` itself; the answer depends on more than is known here.
+        BaseException: ``exc`` itself where it is no failure, as in `tool_failure`.
+    """
+    if not all(isinstance(each, Exception | SystemExit) for each in _leaves(exc)):
+        raise exc
+    found = outstanding(exc, (ResourceNotFound,))
+    if isinstance(found, McpError | ResourceNotFound | InsufficientScope):
+        raise found
+    if isinstance(found, CapabilityError):
+        _logger.info("%s: %s", handler, found)
+        modern = era_of(version) is Era.MODERN
+        raise (_missing_capability(found) if modern else McpError(INTERNAL_ERROR, str(found))) from found
+    _logger.error("%s failed", handler, exc_info=found)
+    raise McpError(INTERNAL_ERROR, "Internal error") from found
+
+
 def failed(text: str) -> CallToolResult:
     """Return a tool's error with ``text``."""
     # Half a surrogate pair, which no peer could read, shows as a question mark.
     return CallToolResult([TextContent(text.encode(errors="replace").decode())], is_error=True)
+
+
+def outstanding(exc: BaseException, raises: tuple[type[BaseException], ...] = ()) -> BaseException:
+    """Return the exception that a group stands for; a group of several that are all ordinary stands for itself."""
+    leaves = list(_leaves(exc))
+    if len(leaves) == 1:
+        return leaves[0]
+    telling = (McpError, InsufficientScope, *raises)
+    return next((each for kind in telling for each in leaves if isinstance(each, kind)), exc)
 
 
 def _message(exc: BaseException) -> str:
@@ -121,10 +154,5 @@ def _leaves(exc: BaseException) -> Iterator[BaseException]:
         yield exc
 
 
-def _outstanding(exc: BaseException, raises: tuple[type[BaseException], ...]) -> BaseException:
-    """Return the exception that a group stands for; a group of several that are all ordinary stands for itself."""
-    leaves = list(_leaves(exc))
-    if len(leaves) == 1:
-        return leaves[0]
-    telling = (McpError, InsufficientScope, *raises)
-    return next((each for kind in telling for each in leaves if isinstance(each, kind)), exc)
+def _missing_capability(exc: CapabilityError) -> McpError:
+    return McpError(MISSING_REQUIRED_CLIENT_CAPABILITY, str(exc), {"requiredCapabilities": exc.required})

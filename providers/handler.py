@@ -10,12 +10,14 @@ from typing import Any, ClassVar, Final, Literal
 import msgspec
 from msgspec import UNSET, Struct
 
-from mcpcore.exceptions import CapabilityError, DefinitionError, InsufficientScope, McpError, ResourceNotFound
+from mcpcore.exceptions import DefinitionError, InsufficientScope, McpError, ResourceNotFound
 from mcpcore.providers.declarations import Declaration
 from mcpcore.providers.dependencies import Provide, wire
+from mcpcore.providers.failures import outstanding, request_failure
 from mcpcore.providers.fields import Rename
 from mcpcore.providers.invocation import Invoke, InvokeAsync, Steps, make_invoke, make_invoke_async
 from mcpcore.providers.markers import Demand, Injection, RequestMeta, ToolContext
+from mcpcore.providers.schema import InvalidArguments
 from mcpcore.providers.selection import Candidate, ServerType
 from mcpcore.providers.signature import Colour, InjectedParameter, Kind, inspect_callable
 from mcpcore.providers.source import Source
@@ -116,8 +118,13 @@ class Handler:
         self.headers = {field.alias or field.name: field.header for field in signature.fields if field.header}
         self.key = self.name
 
-        steps = self._steps()
-        plan = wire(signature, self.kind, self._provide)
+        try:
+            steps = self._steps()
+            plan = wire(signature, self.kind, self._provide)
+        except DefinitionError as exc:
+            if signature.where in str(exc):
+                raise
+            raise DefinitionError(f"{signature.where}: {exc}") from exc
         injected = signature.injected + (plan.injected if plan else ())
         self.needs = Needs(
             tuple(parameter.injection for parameter in injected),
@@ -223,24 +230,22 @@ class Handler:
 
     # -- failing -----------------------------------------------------------------------------------------------------
 
-    def _report(self, exc: BaseException) -> None:
-        on_error = self.settings.on_error
-        if on_error is not None and not isinstance(exc, McpError):
-            try:
-                on_error(self, exc)
-            except Exception:
-                _logger.exception("on_error failed for %s %r", self.kind, self.name)
-
     def _fail(self, exc: BaseException, params: Any, version: str) -> Any:
-        """Answer a failure with a JSON-RPC error that says nothing about it."""
-        found = _outstanding(exc)
-        self._report(found)
-        if not isinstance(found, Exception | SystemExit) or isinstance(found, _ANSWERS):
-            raise found
-        if isinstance(found, CapabilityError):
-            raise McpError(INTERNAL_ERROR, str(found)) from found
-        _logger.error("%s %r (%s) failed", self.kind, self.name, self.signature.where, exc_info=found)
-        raise McpError(INTERNAL_ERROR, "Internal error") from found
+        """Return the result for ``exc``, or raise what answers it or is no failure."""
+        if self.settings.on_error is not None:
+            self._report(self.settings.on_error, outstanding(exc))
+        return self._answer(exc, version)
+
+    def _answer(self, exc: BaseException, version: str) -> Any:
+        request_failure(exc, handler=f"{self.kind} {self.name!r} ({self.signature.where})", version=version)
+
+    def _report(self, on_error: Callable[["Handler", BaseException], None], exc: BaseException) -> None:
+        if not isinstance(exc, Exception | SystemExit) or isinstance(exc, _ANSWERS):
+            return
+        try:
+            on_error(self, exc)
+        except Exception:
+            _logger.exception("on_error failed for %s %r", self.kind, self.name)
 
     def _meta(self, declaration: Declaration) -> dict[str, Any] | None:
         meta = declaration.meta() if callable(declaration.meta) else declaration.meta
@@ -251,7 +256,7 @@ class Handler:
             raise DefinitionError(f"{self.signature.where}: meta= is no JSON object: {exc}") from exc
 
 
-_ANSWERS: Final = (McpError, ResourceNotFound, InsufficientScope)
+_ANSWERS: Final = (McpError, ResourceNotFound, InsufficientScope, InvalidArguments)
 
 
 def meta_of(params: Any) -> RequestMeta:
@@ -272,21 +277,3 @@ def _demand(parameter: InjectedParameter) -> Demand:
 
 async def _run_here(work: Callable[[], Any]) -> Any:
     return work()
-
-
-def _outstanding(exc: BaseException) -> BaseException:
-    """Return what stands for ``exc``: of a group, what is no failure at all, else an answer, else its only member."""
-    if not isinstance(exc, BaseExceptionGroup):
-        return exc
-    leaves = list(_leaves(exc))
-    if not all(isinstance(leaf, Exception | SystemExit) for leaf in leaves):
-        return exc
-    return next((leaf for leaf in leaves if isinstance(leaf, _ANSWERS)), leaves[0] if len(leaves) == 1 else exc)
-
-
-def _leaves(group: "BaseExceptionGroup[BaseException]") -> "list[BaseException]":
-    return [
-        leaf
-        for member in group.exceptions
-        for leaf in (_leaves(member) if isinstance(member, BaseExceptionGroup) else [member])
-    ]

@@ -109,8 +109,7 @@ class ToolHandler(Handler):
 
         return Steps(self._binder(bind), shape, collect, self._fail, self._admit)
 
-    def _fail(self, exc: BaseException, params: Any, version: str) -> CallToolResult:
-        self._report(exc)
+    def _answer(self, exc: BaseException, version: str) -> CallToolResult:
         return tool_failure(
             exc,
             tool=self.name,
@@ -122,7 +121,7 @@ class ToolHandler(Handler):
         )
 
     def timed_out(self, seconds: float) -> CallToolResult:
-        return self._fail(ToolError(f"Timed out after {seconds:g} seconds."), None, VERSIONS[-1])
+        return self._answer(ToolError(f"Timed out after {seconds:g} seconds."), VERSIONS[-1])
 
     def _request(self, params: Any) -> CallToolRequest:
         arguments = None if params.arguments is UNSET else msgspec.json.decode(params.arguments)

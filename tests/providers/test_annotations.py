@@ -1,0 +1,112 @@
+"""Reading annotations."""
+
+import functools
+from typing import Annotated, Any, Optional
+
+import pytest
+
+from mcpcore.exceptions import DefinitionError
+from mcpcore.providers.annotations import (
+    describe,
+    enclosing_names,
+    innermost,
+    layers,
+    resolve,
+    split_annotated,
+    split_optional,
+)
+
+
+def test_layers_take_wrappers_off_one_at_a_time() -> None:
+    class Tools:
+        def method(self, x: int, y: int) -> int:
+            return x + y
+
+    bound = Tools().method
+
+    @functools.wraps(bound)
+    def wrapper(*args: int) -> int:
+        return bound(*args)
+
+    outer = functools.partial(wrapper, 1)
+    assert list(layers(outer)) == [outer, wrapper, bound, Tools.method]
+    assert innermost(outer) is Tools.method
+
+
+def test_an_object_with_call_is_followed_by_its_method() -> None:
+    class Adder:
+        def __call__(self, x: int) -> int:
+            return x
+
+    adder = Adder()
+    assert list(layers(adder)) == [adder, Adder.__call__]
+
+
+def test_a_wrapping_object_shows_its_own_call_before_what_it_wraps() -> None:
+    class Cached:
+        def __init__(self, fn: Any) -> None:
+            functools.update_wrapper(self, fn)
+
+        def __call__(self) -> None: ...
+
+    def function() -> None: ...
+
+    cached = Cached(function)
+    assert list(layers(cached)) == [cached, Cached.__call__, function]
+
+
+def test_names_of_the_enclosing_class_and_function_are_found_together() -> None:
+    Outer = int  # noqa: N806 - stands for a class
+
+    class Tools:
+        Inner = str
+
+        def method(self, a: "Outer", b: "Inner") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+        names = enclosing_names(method)
+
+    assert Tools.names == {"Outer": int, "Inner": str}
+
+
+def test_names_captured_by_the_function_itself_are_found() -> None:
+    Captured = int  # noqa: N806 - stands for a class
+
+    def function(x: "Captured") -> type:
+        return Captured
+
+    assert resolve(function, {"x": "Captured | None"}, {}) == {"x": int | None}
+
+
+def test_an_unknown_name_is_refused_with_the_parameter_that_has_it() -> None:
+    def function() -> None: ...
+
+    with pytest.raises(DefinitionError, match=r"parameter 'x' is annotated 'Missing'.*at run time"):
+        resolve(function, {"x": "Missing"}, {})
+    with pytest.raises(DefinitionError, match="the return annotation is annotated 'Missing'"):
+        resolve(function, {"return": "Missing"}, {})
+
+
+def test_an_annotation_that_is_no_type_is_refused() -> None:
+    with pytest.raises(DefinitionError, match=r"parameter 'x'.*Annotated"):
+        resolve(lambda: None, {"x": "what the user wants"}, {})
+
+
+def test_annotated_and_optional_come_apart() -> None:
+    assert split_annotated(Annotated[Annotated[int, "a"], "b"]) == (int, ("a", "b"))
+    assert split_optional(Optional[int]) == (int, True)  # noqa: UP045
+    assert split_optional(int | str) == (int | str, False)
+    assert split_optional(type(None)) == (type(None), False)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        ("Context | None", "Context | None"),
+        (int, "int"),
+        (list[int], "list[int]"),
+        (Optional[DefinitionError], "Optional[DefinitionError]"),  # noqa: UP045
+        (Any, "Any"),
+    ],
+)
+def test_annotations_are_shown_as_written(annotation: Any, text: str) -> None:
+    assert describe(annotation) in (text, text.replace("Optional[DefinitionError]", "DefinitionError | None"))
