@@ -12,7 +12,20 @@ from msgspec import Struct
 
 from mcpcore.protocol.messages import Incoming, Outgoing
 
-__all__ = ["Channel", "ChannelInfo", "ClientTransport", "ServerTransport"]
+__all__ = ["Channel", "ChannelInfo", "ClientTransport", "ServerTransport", "SessionSlot"]
+
+
+class SessionSlot(Protocol):
+    """What several channels of one session share, where each message comes on a channel of its own (legacy HTTP).
+
+    The transport makes one for each session and owns its life; the runtime keeps what must outlive a channel in ``state``.
+    """
+
+    state: Any
+
+    async def send(self, messages: list[Outgoing]) -> None:
+        """Write ``messages`` to the channels they belong to, by their tags. See `Channel.send`."""
+        ...
 
 
 class ChannelInfo(Struct, frozen=True):
@@ -20,15 +33,17 @@ class ChannelInfo(Struct, frozen=True):
 
     Args:
         transport: A short name for logs and telemetry: ``stdio``, ``http``, ``sse``, ``memory``, ``lines``.
-        one_shot: One message in, its answer out, then the channel closes (a modern HTTP exchange).
+        one_shot: One message in, its answer out, then the channel closes (an HTTP exchange).
         session_version: The legacy revision this channel is born with; None where ``initialize`` decides.
-        back_channel: Requests can be sent to the peer while one of its own is open.
+        session: The session that a one-shot channel belongs to; None where each stands for itself.
+        disconnect_cancels: The loss of the channel withdraws its request. Otherwise the handler goes on.
     """
 
     transport: str
     one_shot: bool = False
     session_version: str | None = None
-    back_channel: bool = True
+    session: SessionSlot | None = None
+    disconnect_cancels: bool = True
 
 
 class Channel(Protocol):

@@ -58,30 +58,47 @@ class Batch:
         self.answers: list[bytes] = []
 
 
-class Inbound:
-    """A request of the peer that has not been answered."""
+class Inbound(Struct, gc=False):
+    """A request of the peer that has not been answered.
 
-    __slots__ = ("batch", "caller", "log_level", "method", "progress", "progress_token", "state", "tag", "version")
+    Args:
+        method: Its row.
+        version: The revision that it belongs to.
+        tag: Of the message that brought it.
+        batch: Of which it is a member.
+        caller: Who asks (server).
+        progress_token: Given where the peer wants to hear of progress.
+        log_level: From which severity on the client wants log messages of this request (modern).
+        progress: What was reported last.
+        granted: What a subscription gets; None before it is acknowledged, and for every other request.
+    """
 
-    def __init__(self, method: Method, version: str, tag: Any, batch: Batch | None) -> None:
-        self.method = method
-        self.version = version
-        self.tag = tag
-        self.batch = batch
-        self.state = Exchange.OPEN
-        self.caller: Any = None
-        self.progress_token: ProgressToken | None = None
-        self.log_level: Any = None
-        self.progress: float | None = None
+    method: Method
+    version: str
+    tag: Any = None
+    batch: Batch | None = None
+    caller: Caller | None = None
+    progress_token: ProgressToken | None = None
+    log_level: LogLevel | None = None
+    progress: float | None = None
+    granted: SubscriptionFilter | None = None
+    state: Exchange = Exchange.OPEN
 
 
 class Outbound(Struct):
-    """A request of ours that has not been answered."""
+    """A request of ours that has not been answered.
+
+    Args:
+        method: Its row.
+        params: As encoded, without what the core adds.
+        meta: What the caller wanted in ``_meta``.
+        progress: Progress has been asked for.
+    """
 
     method: Method
     params: bytes
+    meta: dict[str, Any]
     progress: bool
-    state: Exchange = Exchange.OPEN
 
 
 class Connection:
@@ -124,6 +141,10 @@ class Connection:
         unanswered = tuple(self._outbound)
         self._outbound.clear()
         return [ConnectionClosed(unanswered)]
+
+    def withdraw(self, request_id: RequestId) -> list[Event]:
+        """Take note that the peer withdrew a request by closing the stream that its answer would have gone to."""
+        return self._cancelled(CancelledParams(request_id))
 
     def messages_to_send(self) -> list[Outgoing]:
         """Hand out what is queued, in wire order, and forget it."""

@@ -6,13 +6,13 @@ entered in the caller's frame, so opening and closing happen in one task, last o
 """
 
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
 
-__all__ = ["Background", "unwrap"]
+__all__ = ["Background", "asyncio_loop", "start_task", "unwrap"]
 
 
 class Background:
@@ -26,7 +26,7 @@ class Background:
 
     async def start(self, main: Callable[[], Awaitable[None]]) -> None:
         """Start ``main``. It runs until it returns or is stopped; what it raises is raised by `stop`."""
-        loop = _asyncio_loop()
+        loop = asyncio_loop()
         if loop is None:
             group = await self._stack.enter_async_context(anyio.create_task_group())
             self._stop = group.cancel_scope.cancel
@@ -43,7 +43,7 @@ class Background:
         """Cancel the task and wait until it has ended. Safe to call twice and, on asyncio, from any task."""
         if not self._finished.is_set():
             self._stop()
-        if _asyncio_loop() is None:
+        if asyncio_loop() is None:
             await self._stack.aclose()  # not inside a scope: the task group was entered outside of it
         else:
             with anyio.CancelScope(shield=True):
@@ -56,7 +56,7 @@ class Background:
         try:
             await main()
         except anyio.get_cancelled_exc_class():
-            if _asyncio_loop() is None:
+            if asyncio_loop() is None:
                 raise  # the task group wants to see it
         except Exception as error:  # noqa: BLE001 - handed to whoever stops the task
             self._error = error
@@ -78,7 +78,7 @@ def unwrap(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return group
 
 
-def _asyncio_loop() -> Any:
+def asyncio_loop() -> Any:
     """The running asyncio loop; None on other backends. Does not import asyncio where nobody has."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:
@@ -87,3 +87,13 @@ def _asyncio_loop() -> Any:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
+
+
+_tasks: set[Any] = set()  # the event loop itself holds tasks weakly
+
+
+def start_task(loop: Any, coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run ``coroutine`` as a task of its own on an asyncio loop. It must not raise."""
+    task = loop.create_task(coroutine)
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)

@@ -1,0 +1,305 @@
+"""What is open on one connection: handlers that run, and requests of ours that wait for an answer.
+
+`Driver` and `Exchange` differ in who reads and in which task handlers run; what they share is here.
+"""
+
+import contextvars
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any
+
+import anyio
+
+from mcpcore.exceptions import ConnectionLost, MCPCoreError
+from mcpcore.limits import Limits
+from mcpcore.protocol.connection import Connection
+from mcpcore.protocol.events import (
+    ConnectionClosed,
+    ErrorReceived,
+    Event,
+    InputRequired,
+    MessageRejected,
+    ProgressReceived,
+    RequestCancelled,
+    RequestReceived,
+    ResultReceived,
+)
+from mcpcore.protocol.messages import Outgoing
+from mcpcore.types.jsonrpc import RequestId
+
+__all__ = ["Answer", "Conversation", "Handle", "Turn"]
+
+logger = logging.getLogger("mcpcore.driver")
+
+Answer = ResultReceived | ErrorReceived | InputRequired | MessageRejected
+"""How a request of ours can end, other than by the loss of the connection."""
+
+Handle = Callable[[RequestReceived], Coroutine[Any, Any, None]]
+"""Makes the coroutine that answers a request. It answers by itself and raises nothing but cancellation."""
+
+
+class Conversation:
+    """The open ends of one connection.
+
+    Args:
+        connection: Only this conversation may drain it.
+        limits: See `Limits`.
+        handle: See `Handle`.
+        observe: Called for every event that is no request and no answer, in order. Must not block or raise.
+    """
+
+    def __init__(
+        self, connection: Connection, limits: Limits, handle: Handle, observe: Callable[[Event], None]
+    ) -> None:
+        self.connection = connection
+        self._limits = limits
+        self._handle = handle
+        self._observe = observe
+        self._running: dict[RequestId, anyio.CancelScope] = {}
+        self._waiters: dict[RequestId, _Waiter] = {}
+        self._writing = False
+        self._blocked: anyio.Event | None = None
+        self._broken: BaseException | None = None
+        self._has_ended = False
+
+    # -- what the two kinds add ------------------------------------------------------------------------------------
+
+    async def _send(self, messages: list[Outgoing]) -> None:
+        raise NotImplementedError
+
+    def _spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        raise NotImplementedError
+
+    def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope) -> None:
+        """A handler waits for the first time; ``scope`` is what it can be cancelled by."""
+        raise NotImplementedError
+
+    def finished(self, request_id: RequestId) -> None:
+        """A handler that waited has ended, one way or another."""
+        raise NotImplementedError
+
+    def lost(self) -> MCPCoreError:
+        """The error for requests that can get no answer."""
+        error = ConnectionLost("the connection has ended")
+        error.__cause__ = self._broken
+        return error
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def _dispatch(self, event: Event) -> None:
+        kind = type(event)
+        if kind is ResultReceived or kind is ErrorReceived or kind is InputRequired:
+            self._resolve(event)  # type: ignore[arg-type]  # one of the three
+        elif isinstance(event, ProgressReceived):
+            waiter = self._waiters.get(event.id)
+            if waiter is not None:
+                waiter.push(event)
+        elif kind is RequestCancelled:
+            self._cancel_handler(event)  # type: ignore[arg-type]
+        elif isinstance(event, MessageRejected):
+            if event.id is not None:
+                self._resolve(event)
+            logger.warning("rejected a message of the peer: %s", event.error.message)
+        elif isinstance(event, ConnectionClosed):
+            self._fail_waiters()
+            self._observe(event)
+        else:
+            self._observe(event)
+
+    def _cancel_handler(self, event: RequestCancelled) -> None:
+        scope = self._running.get(event.id)
+        if scope is not None:
+            scope.cancel()
+        self._observe(event)
+
+    def _end(self, error: BaseException | None) -> None:
+        """Nothing more will come: ``error`` says why, None means that the peer has ended its input in good order."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        self._broken = error
+        for event in self.connection.receive_eof():
+            self._dispatch(event)
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    async def flush(self) -> None:
+        """Write what is queued, or leave it to the task that is writing. Cancellation does not cut a message.
+
+        Waits for that other task only when more than ``limits.outbox`` bytes are queued: back-pressure.
+        """
+        if self._writing:
+            while self._writing and self.connection.queued_bytes > self._limits.outbox:
+                self._blocked = self._blocked or anyio.Event()
+                await self._blocked.wait()
+        elif self.connection.has_messages:
+            with anyio.CancelScope(shield=True):
+                await self._write()
+
+    async def _write(self) -> None:
+        self._writing = True
+        try:
+            while self.connection.has_messages:
+                await self._send(self.connection.messages_to_send())
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            self.connection.messages_to_send()  # nobody will read them
+            self._end(error)
+        finally:
+            self._writing = False
+            if self._blocked is not None:
+                self._blocked.set()
+                self._blocked = None
+
+    def wake_writer(self) -> None:
+        """Have what is queued written soon, for callers that cannot wait."""
+        if self.connection.has_messages and not self._writing:
+            self._spawn(self.flush)
+
+    # -- requests of ours ----------------------------------------------------------------------------------------
+
+    async def request(
+        self,
+        send: Callable[[], RequestId],
+        *,
+        timeout: float | None = None,
+        on_progress: Callable[[ProgressReceived], Awaitable[None]] | None = None,
+    ) -> Answer:
+        """Send a request and wait for its answer.
+
+        Args:
+            send: Queues the request on the core and returns its id.
+            timeout: Seconds, whatever progress is made; None waits for ever.
+            on_progress: Awaited in this task for each progress notification, in order, all before the answer.
+
+        Raises:
+            TimeoutError: No answer in time; the peer has been told that the request is cancelled.
+            ConnectionLost: The connection ended first.
+
+        Cancellation tells the peer, too, and a late answer is ignored.
+        """
+        if self._has_ended:
+            raise self.lost()
+        request_id = send()
+        waiter = self._waiters[request_id] = _Waiter(with_progress=on_progress is not None)
+        try:
+            await self.flush()
+            with anyio.fail_after(timeout):
+                while (progress := await waiter.wait()) is not None:
+                    if on_progress is not None:
+                        await on_progress(progress)
+            return waiter.answer()
+        finally:
+            del self._waiters[request_id]
+            if waiter.pending:
+                self.connection.cancel(request_id, "no longer wanted")
+                self.wake_writer()
+
+    def _resolve(self, event: Answer) -> None:
+        waiter = self._waiters.get(event.id) if event.id is not None else None
+        if waiter is not None:
+            waiter.set(event)
+
+    def _fail_waiters(self) -> None:
+        for waiter in self._waiters.values():
+            if waiter.pending:
+                waiter.fail(self.lost())
+
+
+class _Waiter:
+    """The answer to one request of ours, and the progress that comes before it. Awaited by one task."""
+
+    __slots__ = ("_answer", "_error", "_event", "_progress")
+
+    def __init__(self, *, with_progress: bool) -> None:
+        self._event = anyio.Event()
+        self._answer: Answer | None = None
+        self._error: BaseException | None = None
+        self._progress: deque[ProgressReceived] | None = deque() if with_progress else None
+
+    @property
+    def pending(self) -> bool:
+        return self._answer is None and self._error is None
+
+    def push(self, progress: ProgressReceived) -> None:
+        if self._progress is not None:
+            self._progress.append(progress)
+            self._event.set()
+
+    def set(self, answer: Answer) -> None:
+        self._answer = answer
+        self._event.set()
+
+    def fail(self, error: BaseException) -> None:
+        self._error = error
+        self._event.set()
+
+    async def wait(self) -> ProgressReceived | None:
+        """Return the next progress, or None when the answer is there and all progress has been handed out."""
+        while not self._progress:
+            if not self.pending:
+                return None
+            if self._event.is_set():
+                self._event = anyio.Event()
+            await self._event.wait()
+        return self._progress.popleft()
+
+    def answer(self) -> Answer:
+        if self._answer is None:
+            assert self._error is not None  # wait() returned None
+            raise self._error
+        return self._answer
+
+
+class Turn:
+    """One task's turn to lead: runs coroutines in it, step by step, and notices the first time that one waits.
+
+    Reused from request to request, so that a handler that does not wait costs little more than calling it.
+    """
+
+    __slots__ = ("_context", "_coroutine", "_driver", "_request_id", "_scope", "lost_lead")
+
+    def __init__(self, driver: Conversation, scope: anyio.CancelScope) -> None:
+        self._driver = driver
+        self._scope = scope
+        self.lost_lead = False
+        self._coroutine: Coroutine[Any, Any, None]
+        self._context: contextvars.Context | None
+        self._request_id: RequestId | None
+
+    def step(
+        self, coroutine: Coroutine[Any, Any, None], context: contextvars.Context | None, request_id: RequestId | None
+    ) -> "Turn":
+        """Return what to await: ``coroutine`` in this task, each step inside ``context``."""
+        self._coroutine, self._context, self._request_id = coroutine, context, request_id
+        return self
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        coroutine, request_id = self._coroutine, self._request_id
+        run: Callable[..., Any] = _call if self._context is None else self._context.run
+        try:
+            wanted = run(coroutine.send, None)
+        except StopIteration:
+            return
+        self.lost_lead = True
+        self._driver.suspended(request_id, self._scope)
+        try:
+            while True:
+                try:
+                    given = yield wanted
+                except GeneratorExit:
+                    run(coroutine.close)
+                    raise
+                except BaseException as error:  # noqa: BLE001 - cancellation and errors alike go to the coroutine
+                    wanted = run(coroutine.throw, error)
+                else:
+                    wanted = run(coroutine.send, given)
+        except StopIteration:
+            return
+        finally:
+            if request_id is not None:
+                self._driver.finished(request_id)
+
+
+def _call(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
