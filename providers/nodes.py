@@ -273,7 +273,7 @@ class ArrayNode(Node):
         self.item = item
         self.build = build
         self.exact = build in self._NATIVE
-        self.plain = build in (list, tuple)  # sets are sorted when they are written
+        self.plain = build is list  # sets are sorted when they are written, and tuples become lists
         self.hashable = build in (tuple, frozenset) and item.hashable
 
     def schema(self, definitions: Definitions) -> Schema:
@@ -304,6 +304,7 @@ class TupleNode(Node):
     """``tuple[A, B]``: an array of fixed length."""
 
     types = frozenset({"array"})
+    plain = False
 
     def __init__(self, items: Sequence[Node]) -> None:
         super().__init__()

@@ -178,7 +178,7 @@ class TypeReader:
 
     def _class(self, tp: Any, cls: Any, arguments: tuple[Any, ...]) -> Node:
         if cls is tuple:
-            return self._tuple(arguments)
+            return ArrayNode(AnyNode(), tuple) if tp in (tuple, typing.Tuple) else self._tuple(arguments)  # noqa: UP006
         if cls in _ARRAYS:
             item = self.read(arguments[0]) if arguments else AnyNode()
             if _ARRAYS[cls] in (set, frozenset) and not item.hashable:
@@ -205,11 +205,9 @@ class TypeReader:
         )
 
     def _tuple(self, arguments: tuple[Any, ...]) -> Node:
-        if not arguments:
-            return ArrayNode(AnyNode(), tuple)
         if len(arguments) == 2 and arguments[1] is ...:
             return ArrayNode(self.read(arguments[0]), tuple)
-        return TupleNode([self.read(each) for each in arguments if each != ()])
+        return TupleNode([self.read(each) for each in arguments])
 
     def _record(self, tp: Any, cls: type, shape: ClassShape) -> Node:
         closed = shape.closed or self._closed

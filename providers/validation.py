@@ -64,9 +64,9 @@ class Validator:
         """
         if self.is_valid(instance):  # many times cheaper than to list nothing
             return []
-        found: set[Finding] = set()
-        for error in islice(self._compiled.iter_errors(instance), _COLLECTED):
-            found.update(_findings(error, show_values, hidden))
+        explainer = _Explainer(instance, show_values=show_values, hidden=hidden)
+        errors = islice(self._compiled.iter_errors(instance), _COLLECTED)
+        found = {finding for error in errors for finding in explainer.findings(error)}
         # A value of the wrong type is outside the enumeration as well; saying so twice helps nobody.
         mistyped = {path for path, what in found if what.endswith(" expected")}
         entries = sorted(
@@ -134,6 +134,7 @@ _TEXTS: Final = {
     "minItems": "array must have at least {limit} items",
     "maxItems": "array must have at most {limit} items",
     "additionalItems": "array must have at most {limit} items",
+    "unevaluatedItems": "array has items that are not allowed",
     "uniqueItems": "array must not repeat items",
     "contains": "array lacks an item that it must contain",
     "minProperties": "object must have at least {limit} properties",
@@ -145,55 +146,77 @@ _TEXTS: Final = {
 }
 
 
-def _findings(error: "ValidationError", show: bool, hidden: Collection[str]) -> Iterator[Finding]:
-    path, kind = tuple(error.instance_path), error.kind
-    match kind.name:
-        case "type":
-            yield path, f"{json_type(error.instance)} found, {_alternatives(_of(kind, 'types'))} expected"
-        case "required":
-            yield (*path, _of(kind, "property")), "required property not found"
-        case "additionalProperties" | "unevaluatedProperties":
-            for name in _of(kind, "unexpected"):
-                yield (*path, name), "unexpected property"
-        case "unevaluatedItems":
-            for index in _of(kind, "unexpected"):
-                yield (*path, index), "unexpected item"
-        case "enum" | "const":
-            yield path, _one_of(_value(error, show, hidden), _options(error))
-        case "propertyNames":
-            for _, what in _findings(_of(kind, "error"), show, hidden):
-                yield (*path, str(_of(kind, "error").instance)), f"property name: {what}"
-        case "anyOf" | "oneOf" if hasattr(kind, "context"):
-            yield from _union(path, error, show, hidden)
-        case name:
-            text = _TEXTS.get(name, "{value} is not allowed")
-            # The kind's own attributes, by the names that the text uses.
-            limits = {key: getattr(kind, key) for key in getattr(kind, "__match_args__", ())}
-            yield path, text.format(value=_value(error, show, hidden), **limits)
+class _Explainer:
+    """Words the errors of one instance."""
 
+    def __init__(self, instance: Any, *, show_values: bool, hidden: Collection[str]) -> None:
+        self._instance = instance
+        self._show_values = show_values
+        self._hidden = hidden
 
-def _union(path: Path, error: "ValidationError", show: bool, hidden: Collection[str]) -> Iterator[Finding]:
-    """Explain a value that fits no branch by the branch that was meant, if that can be told."""
-    branches: list[list[ValidationError]] = _of(error.kind, "context")
-    if not all(branches):  # only `oneOf` complains although a branch has nothing to complain about
-        yield path, "matches more than one of the forms of which it may match one"
-        return
-    typed = [branch for branch in branches if not any(_is_at(path, each, "type") for each in branch)]
-    if not typed:
-        expected = {name for branch in branches for each in branch for name in _expected(path, each)}
-        yield path, f"{json_type(error.instance)} found, {_alternatives(expected)} expected"
-        return
-    # A member that has none of the values one branch allows, such as a tag, says that another branch was meant.
-    meant = [branch for branch in typed if not any(_is_tag(path, each) for each in branch)]
-    tags = [each for branch in typed for each in branch if _is_tag(path, each)]
-    found = [{finding for each in branch for finding in _findings(each, show, hidden)} for branch in meant]
-    if found and (common := set.intersection(*found)):
-        yield from common
-    elif not found and len({tuple(each.instance_path) for each in tags}) == 1:
-        allowed = dict.fromkeys(option for each in tags for option in _options(each))
-        yield tuple(tags[0].instance_path), _one_of(_value(tags[0], show, hidden), allowed)
-    else:
-        yield path, "matches no allowed form"
+    def findings(self, error: "ValidationError") -> Iterator[Finding]:
+        path, kind = tuple(error.instance_path), error.kind
+        match kind.name:
+            case "type":
+                yield path, f"{json_type(error.instance)} found, {_alternatives(_of(kind, 'types'))} expected"
+            case "required":
+                yield (*path, _of(kind, "property")), "required property not found"
+            case "additionalProperties" | "unevaluatedProperties":
+                for name in _of(kind, "unexpected"):
+                    yield (*path, name), "unexpected property"
+            case "falseSchema" if error.schema_path[-1:] == ["additionalProperties"]:
+                # How an object is reported that may have no members at all.
+                for name in self._at(path):
+                    yield (*path, name), "unexpected property"
+            case "enum" | "const":
+                yield path, _one_of(self._subject(error), _options(error))
+            case "propertyNames":
+                for _, what in self.findings(_of(kind, "error")):
+                    yield (*path, str(_of(kind, "error").instance)), f"property name: {what}"
+            case "anyOf" | "oneOf" if hasattr(kind, "context"):
+                yield from self._union(path, error)
+            case name:
+                text = _TEXTS.get(name, "{value} is not allowed")
+                # The kind's own attributes, by the names that the text uses.
+                limits = {key: getattr(kind, key) for key in getattr(kind, "__match_args__", ())}
+                yield path, text.format(value=self._subject(error), **limits)
+
+    def _union(self, path: Path, error: "ValidationError") -> Iterator[Finding]:
+        """Explain a value that fits no branch by the branch that was meant, if that can be told."""
+        branches: list[list[ValidationError]] = _of(error.kind, "context")
+        if not all(branches):  # only `oneOf` complains although a branch has nothing to complain about
+            yield path, "matches more than one of the forms of which it may match one"
+            return
+        typed = [branch for branch in branches if not any(_is_type(each, path) for each in branch)]
+        if not typed:
+            expected = {name for branch in branches for each in branch for name in _types(each, path)}
+            yield path, f"{json_type(error.instance)} found, {_alternatives(expected)} expected"
+            return
+        # A member that has none of the values one branch allows, such as a tag, says that another branch was meant.
+        meant = [branch for branch in typed if not any(_is_tag(each, path) for each in branch)]
+        tags = [each for branch in typed for each in branch if _is_tag(each, path)]
+        found = [{finding for each in branch for finding in self.findings(each)} for branch in meant]
+        if found and (common := set.intersection(*found)):
+            yield from common
+        elif not found and len({tuple(each.instance_path) for each in tags}) == 1:
+            allowed = dict.fromkeys(option for each in tags for option in _options(each))
+            yield tuple(tags[0].instance_path), _one_of(self._subject(tags[0]), allowed)
+        else:
+            yield path, "matches no allowed form"
+
+    def _subject(self, error: "ValidationError") -> str:
+        """Return how a message refers to the offending value: "value" or "value <scalar>"."""
+        path = error.instance_path
+        hidden = bool(path) and path[0] in self._hidden
+        if not self._show_values or hidden or isinstance(error.instance, dict | list):
+            return "value"
+        return f"value {scalar_text(error.instance)}"
+
+    def _at(self, path: Path) -> Any:
+        found = self._instance
+        for token in path:
+            found = found[token]
+        return found
 
 
 def _of(kind: Any, attribute: str) -> Any:
@@ -201,20 +224,20 @@ def _of(kind: Any, attribute: str) -> Any:
     return getattr(kind, attribute)
 
 
-def _is_at(path: Path, error: "ValidationError", *names: str) -> bool:
-    return error.kind.name in names and tuple(error.instance_path) == path
+def _is_type(error: "ValidationError", path: Path) -> bool:
+    return error.kind.name == "type" and tuple(error.instance_path) == path
 
 
-def _is_tag(path: Path, error: "ValidationError") -> bool:
-    return (
-        error.kind.name in ("enum", "const")
-        and tuple(error.instance_path[:-1]) == path
-        and len(error.instance_path) > 0
-    )
+def _is_tag(error: "ValidationError", path: Path) -> bool:
+    """Return whether a direct member of ``path`` has a value that is not among the allowed ones."""
+    where = tuple(error.instance_path)
+    return error.kind.name in ("enum", "const") and len(where) == len(path) + 1 and where[:-1] == path
 
 
-def _expected(path: Path, error: "ValidationError") -> list[str]:
-    return _of(error.kind, "types") if _is_at(path, error, "type") else []
+def _types(error: "ValidationError", path: Path) -> list[str]:
+    """Return the types that ``error`` would have allowed at ``path``."""
+    types: list[str] = _of(error.kind, "types") if _is_type(error, path) else []
+    return types
 
 
 def _alternatives(types: Collection[str]) -> str:
@@ -228,11 +251,3 @@ def _options(error: "ValidationError") -> list[str]:
 
 def _one_of(subject: str, options: Iterable[str]) -> str:
     return f"{subject} must be one of [{', '.join(options)}]"
-
-
-def _value(error: "ValidationError", show: bool, hidden: Collection[str]) -> str:
-    """Return how a message refers to the offending value: "value" or "value <scalar>"."""
-    path = error.instance_path
-    if not show or isinstance(error.instance, dict | list) or (path and path[0] in hidden):
-        return "value"
-    return f"value {scalar_text(error.instance)}"

@@ -1,0 +1,328 @@
+"""Schema, decoding and encoding agree, for every kind of type and for values near the border of it."""
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import pathlib
+import uuid
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict, Union
+
+import annotated_types
+import attrs
+import msgspec
+import pydantic
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from mcpcore.exceptions import McpError
+from mcpcore.providers.encoding import EncodeError, dump, dump_plain
+from mcpcore.providers.schema import Field, InvalidArguments, arguments_codec, value_codec
+from mcpcore.providers.validation import Validator, check_schema
+
+Json = Any
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    GREEN = "green"
+
+
+class Size(enum.IntEnum):
+    SMALL = 1
+    LARGE = 3
+
+
+class Mixed(enum.Enum):
+    WORD = "w"
+    HALF = 0.5
+    YES = True
+    NOTHING = None
+
+
+class Lenient(enum.Enum):
+    A = "a"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Lenient":
+        return cls.A
+
+
+class Access(enum.IntFlag):
+    READ = 1
+    WRITE = 2
+
+
+class Open(Struct, rename="camel", omit_defaults=True):
+    a_number: int
+    note: str | UnsetType = UNSET
+    ratio: Annotated[float, Meta(ge=0, lt=1)] = 0.5
+    tags: list[str] = msgspec.field(default_factory=list)
+
+
+class Closed(Struct, forbid_unknown_fields=True):
+    colour: Colour
+    when: datetime.date | None = None
+
+
+class Cat(Struct, tag="cat", forbid_unknown_fields=True):
+    lives: int
+
+
+class Dog(Struct, tag="dog", forbid_unknown_fields=True):
+    name: str
+
+
+class Tree(Struct, forbid_unknown_fields=True):
+    value: int
+    children: list["Tree"] = []
+
+
+class Foreign(Struct, forbid_unknown_fields=True):
+    age: Annotated[int, annotated_types.Ge(18)]
+
+
+class Even(Struct, forbid_unknown_fields=True):
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.number % 2:
+            raise ValueError("must be even")
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    y: float = 0.0
+
+
+@attrs.define
+class Box:
+    width: int = attrs.field(validator=attrs.validators.ge(0))
+    _hidden: str = "h"
+
+
+class Movie(TypedDict):
+    name: str
+    year: NotRequired[int]
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str | None = None
+
+
+class Model(pydantic.BaseModel):
+    size: int = pydantic.Field(ge=0, alias="theSize")
+    child: "Model | None" = None
+
+
+LEAVES: list[Any] = [
+    int,
+    float,
+    str,
+    bool,
+    None,
+    Any,
+    bytes,
+    datetime.datetime,
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    uuid.UUID,
+    decimal.Decimal,
+    pathlib.PurePosixPath,
+    Colour,
+    Size,
+    Mixed,
+    Lenient,
+    Access,
+    Literal["a", 1, True, None],
+    Literal["x", "y"],
+    Literal[Colour.RED, 7],
+    Annotated[int, Meta(ge=2, le=9)],
+    Annotated[int, Meta(multiple_of=3)],
+    Annotated[int, annotated_types.Gt(0)],
+    Annotated[int, pydantic.Field(lt=100, description="small")],
+    Annotated[float, Meta(gt=0.5)],
+    Annotated[str, Meta(min_length=1, max_length=3)],
+    Annotated[str, Meta(pattern="^[a-c]+$")],
+    Annotated[str, Meta(extra_json_schema={"minLength": 2})],
+    Annotated[datetime.datetime, Meta(tz=True)],
+    Annotated[list[int], Meta(max_length=2)],
+    Annotated[set[int], Meta(max_length=2)],
+    Open,
+    Closed,
+    Cat | Dog,
+    Cat,
+    Tree,
+    Foreign,
+    Even,
+    Point,
+    Box,
+    Movie,
+    Pair,
+    Model,
+    dict[int, str],
+    dict[Colour, int],
+    int | float,
+    str | datetime.date,
+    Point | Closed,
+]
+HASHABLE: list[Any] = [int, str, bool, Colour, uuid.UUID, datetime.date, tuple[int, str]]
+
+
+def wrap(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(
+        inner.map(lambda tp: list[tp]),
+        inner.map(lambda tp: dict[str, tp]),
+        inner.map(lambda tp: tuple[tp, ...]),
+        inner.map(lambda tp: tp | None if tp is not None else None),
+        st.tuples(inner, inner).map(lambda pair: tuple[pair]),
+        st.tuples(inner, inner).map(lambda pair: Union[pair]),
+        st.sampled_from(HASHABLE).map(lambda tp: set[tp]),
+        st.sampled_from(HASHABLE).map(lambda tp: frozenset[tp]),
+    )
+
+
+types = st.recursive(st.sampled_from(LEAVES), wrap, max_leaves=4)
+
+TEXTS = {
+    "date-time": ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00", "2026-01-01T25:00:00Z"],
+    "date": ["2026-02-28", "2026-02-30"],
+    "time": ["10:00:00", "10:00:00Z", "25:00"],
+    "duration": ["PT1.5S", "P1Y", "x"],
+    "uuid": ["12345678-1234-5678-1234-567812345678", "x"],
+    "decimal": ["1.50", "-3", "NaN", "1_0", "Infinity"],
+}
+numbers = st.one_of(
+    st.integers(-5, 12), st.integers(-5, 12).map(float), st.floats(-5, 12), st.integers(-(10**30), 10**30)
+)
+scalars = st.one_of(st.none(), st.booleans(), numbers, st.text("abx1 é", max_size=4))
+anything: st.SearchStrategy[Json] = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def near(schema: dict[str, Any], root: dict[str, Any], depth: int = 0) -> st.SearchStrategy[Json]:
+    """Values that mostly fit ``schema``."""
+    return st.integers(0, 11).flatmap(lambda dice: anything if dice == 0 or depth > 6 else fitting(schema, root, depth))
+
+
+def fitting(schema: dict[str, Any], root: dict[str, Any], depth: int) -> st.SearchStrategy[Json]:
+    if "$ref" in schema:
+        return near(root["$defs"][schema["$ref"].rpartition("/")[2]], root, depth + 1)
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return st.one_of([near(each, root, depth) for each in schema[several]])
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return st.one_of([fitting({**schema, "type": each}, root, depth) for each in kind])
+    match kind:
+        case "null":
+            return st.none()
+        case "boolean":
+            return st.booleans()
+        case "integer" | "number":
+            return numbers
+        case "string" if schema.get("format") in TEXTS:
+            return st.sampled_from(TEXTS[schema["format"]])
+        case "string" if "contentEncoding" in schema:
+            return st.sampled_from(["AAE=", "", "AAE", "-_8="])
+        case "string":
+            return st.text("abx1 é", max_size=4)
+        case "array" if "prefixItems" in schema:
+            return st.tuples(*(near(each, root, depth) for each in schema["prefixItems"])).map(list)
+        case "array":
+            return st.lists(near(schema.get("items", {}), root, depth + 1), max_size=3)
+        case "object" if "properties" in schema:
+            members = {name: near(each, root, depth + 1) for name, each in schema["properties"].items()}
+            needed = {name: each for name, each in members.items() if name in schema.get("required", ())}
+            rest = {name: each for name, each in members.items() if name not in needed}
+            extra = st.dictionaries(st.sampled_from(["zz", "a"]), anything, max_size=1)
+            known = st.fixed_dictionaries(needed, optional=rest)
+            return st.tuples(known, st.just({}) | extra).map(lambda pair: {**pair[1], **pair[0]})
+        case "object":
+            names = st.sampled_from(["a", "b", "1", "-7", "01", "red", "1.0"])
+            return st.dictionaries(names, near(schema.get("additionalProperties", {}), root, depth + 1), max_size=2)
+        case _:
+            return anything
+
+
+def outcome(decode: Callable[..., Any], raw: bytes) -> str:
+    try:
+        return f"value {decode(raw, tool='t')!r}"
+    except InvalidArguments as exc:
+        return f"errors {exc.errors}"
+    except McpError as exc:
+        return f"protocol error {exc}"
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.data())
+def test_the_fast_way_and_the_published_schema_accept_the_same_and_make_the_same(data: st.DataObject) -> None:
+    tp = data.draw(types)
+    extra: Any = data.draw(st.sampled_from(["forbid", "ignore"]))
+    fields = [Field(name="p", type=tp), Field(name="q", type=int, required=False, default=4)]
+    codec = arguments_codec(fields, extra=extra)
+    check_schema(codec.schema)
+    # A literal schema is always enforced by the validator, so this codec knows only the long way.
+    judge = arguments_codec(fields, extra=extra, literal_schema=codec.schema)
+    value = data.draw(near(codec.schema, codec.schema))
+    raw = msgspec.json.encode(value)
+    assert outcome(codec.decode, raw) == outcome(judge.decode, raw)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_what_a_type_decodes_it_encodes_to_something_its_schema_accepts(data: st.DataObject) -> None:
+    tp = data.draw(types)
+    reader = value_codec(tp, mode="input")
+    raw = data.draw(near(reader.schema, reader.schema))
+    try:
+        value = reader.decode(raw)
+    except Exception as exc:
+        assert type(exc).__name__ == "InvalidValue", exc
+        return
+    writer = value_codec(tp)
+    builtins, data_ = writer.dump(value)
+    assert writer.errors(builtins, data_) == []
+    assert Validator(writer.schema).is_valid(builtins)
+    assert msgspec.json.decode(data_) == builtins
+    again = value_codec(tp, mode="input").decode(builtins) if tp is not Model else value
+    assert repr(again) == repr(value) or again == value
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_msgspec_writes_plain_types_like_the_writer_that_knows_every_type(data: st.DataObject) -> None:
+    tp = data.draw(types)
+    reader = value_codec(tp, mode="input")
+    try:
+        value = reader.decode(data.draw(near(reader.schema, reader.schema)))
+    except Exception:
+        return
+    codec = value_codec(tp)
+    try:
+        expected = dump(value)
+    except EncodeError:
+        with pytest.raises(EncodeError):
+            codec.dump(value)
+        return
+    assert codec.dump(value)[1] == expected[1]
+
+
+def test_dump_plain_finds_what_msgspec_would_write_as_null() -> None:
+    with pytest.raises(EncodeError, match="nan is not a number"):
+        dump_plain(Point(float("nan")))
+    with pytest.raises(EncodeError, match="NaN is not a number"):
+        dump_plain([decimal.Decimal("NaN")])
+    assert dump_plain([None, 1.5])[1] == b"[null,1.5]"
+    assert dump_plain(["NaN"])[1] == b'["NaN"]'
