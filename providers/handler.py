@@ -5,6 +5,7 @@ Everything that can be found out beforehand is found out when the handler is mad
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
 from typing import Any, ClassVar, Final, Literal
 
 import msgspec
@@ -80,9 +81,6 @@ class Handler:
         notices: Level and text of what registering it has to say.
         secrets: Wire names of the arguments that audit records must not show.
         headers: Wire names of the arguments that HTTP mirrors, and the header each is mirrored in.
-        invoke: ``invoke(params, source, version)``: see `make_invoke`. With something to resolve it gives an awaitable,
-            and everything runs where it is awaited.
-        invoke_async: ``invoke_async(params, source, version, run_sync)``: see `make_invoke_async`. Serves every handler.
         timeout: Seconds after which the caller should cancel an invocation and answer with `timed_out`; None for never.
 
     Cancelling an invocation cancels the function where it waits; nothing is converted into a result then.
@@ -91,8 +89,6 @@ class Handler:
     kind: ClassVar[Kind]
     key: Any
     name: str
-    invoke: Invoke
-    invoke_async: InvokeAsync
 
     def __init__(
         self, function: Any, declaration: Declaration, settings: Settings, names: Mapping[str, Any] | None = None
@@ -119,8 +115,8 @@ class Handler:
         self.key = self.name
 
         try:
-            steps = self._steps()
-            plan = wire(signature, self.kind, self._provide)
+            self._parts = self._steps()
+            self._plan = plan = wire(signature, self.kind, self._provide)
         except DefinitionError as exc:
             if signature.where in str(exc):
                 raise
@@ -132,8 +128,6 @@ class Handler:
             bool(plan and plan.steps),
         )
         self.direct = not self.thread and not self.needs.resolution
-        self.invoke_async = make_invoke_async(signature, steps, plan, thread=self.thread)
-        self.invoke = self._invoke_in_place if plan else make_invoke(signature, steps)
         most = max(injected, key=_demand, default=None)
         self.candidate = Candidate(
             kind=self.kind,
@@ -145,6 +139,22 @@ class Handler:
             demand=_demand(most) if most else Demand.NONE,
             parameter=most.text if most else "",
         )
+
+    @cached_property
+    def invoke(self) -> Invoke:
+        """Call as ``invoke(params, source, version)``; see `make_invoke`.
+
+        With something to resolve it gives an awaitable, and everything runs where it is awaited.
+        """
+        return self._invoke_in_place if self._plan else make_invoke(self.signature, self._parts)
+
+    @cached_property
+    def invoke_async(self) -> InvokeAsync:
+        """Call as ``await invoke_async(params, source, version, run_sync)``; see `make_invoke_async`.
+
+        Serves every handler.
+        """
+        return make_invoke_async(self.signature, self._parts, self._plan, thread=self.thread)
 
     def describe(self, version: str) -> Any:
         """Return what lists publish about it to a peer of revision ``version``; None for a completion."""

@@ -21,6 +21,7 @@ __all__ = ["Invoke", "InvokeAsync", "Steps", "make_invoke", "make_invoke_async"]
 
 Invoke = Callable[[Any, Source | None, str], Any]
 InvokeAsync = Callable[[Any, Source | None, str, RunSync], Awaitable[Any]]
+Body = Callable[[dict[str, Any], Any, Source | None, str], Any]
 Notify = Callable[[Progress | Log], None]
 
 
@@ -48,20 +49,37 @@ def make_invoke(signature: Signature, steps: Steps) -> Invoke:
     For a ``def`` it gives the result, or an awaitable of the result where the function returned something to await. For
     anything else it gives an awaitable of the result.
     """
-    call, body = _caller(signature), _body(signature, steps, threaded=False)
-    bind, shape, fail = steps.bind, steps.shape, steps.fail
+    if signature.colour is Colour.IMPERATIVE:
+        return _invoke_imperative(signature, steps)
+    return _invoke_native(signature, steps) if signature.form == "async def" else _invoke_awaitable(signature, steps)
 
-    async def invoke_native(params: Any, source: Source | None, version: str) -> Any:
+
+def _invoke_native(signature: Signature, steps: Steps) -> Invoke:
+    call, bind, shape, fail = _caller(signature), steps.bind, steps.shape, steps.fail
+
+    async def invoke(params: Any, source: Source | None, version: str) -> Any:
         try:
             return shape(await call(**bind(params, source)), params, version)
         except FAILURES as exc:
             return fail(exc, params, version)
 
-    async def invoke_awaitable(params: Any, source: Source | None, version: str) -> Any:
+    return invoke
+
+
+def _invoke_awaitable(signature: Signature, steps: Steps) -> Invoke:
+    body, bind, fail = _body(signature, steps, threaded=False), steps.bind, steps.fail
+
+    async def invoke(params: Any, source: Source | None, version: str) -> Any:
         try:
             return await body(bind(params, source), params, source, version)
         except FAILURES as exc:
             return fail(exc, params, version)
+
+    return invoke
+
+
+def _invoke_imperative(signature: Signature, steps: Steps) -> Invoke:
+    body, bind, fail = _body(signature, steps, threaded=False), steps.bind, steps.fail
 
     async def finish(late: Awaitable[Any], params: Any, version: str) -> Any:
         try:
@@ -76,9 +94,7 @@ def make_invoke(signature: Signature, steps: Steps) -> Invoke:
             return fail(exc, params, version)
         return finish(result, params, version) if hasattr(type(result), "__await__") else result
 
-    if signature.colour is Colour.IMPERATIVE:
-        return invoke
-    return invoke_native if signature.form == "async def" else invoke_awaitable
+    return invoke
 
 
 def make_invoke_async(signature: Signature, steps: Steps, plan: Plan | None, *, thread: bool) -> InvokeAsync:
@@ -126,35 +142,57 @@ def _caller(signature: Signature) -> Callable[..., Any]:
     return call
 
 
-def _body(
-    signature: Signature, steps: Steps, *, threaded: bool
-) -> Callable[[dict[str, Any], Any, Source | None, str], Any]:
+def _body(signature: Signature, steps: Steps, *, threaded: bool) -> Body:
     """Return what calls the function with bound arguments and shapes what it gives. Failures are left to the caller."""
-    call = _caller(signature)
-    shape, collect, admit = steps.shape, steps.collect, steps.admit
+    if signature.colour is Colour.IMPERATIVE:
+        return _generator(signature, steps, threaded) if signature.streams else _imperative(signature, steps)
+    return _stream(signature, steps) if signature.streams else _awaitable(signature, steps)
 
-    async def late(value: Awaitable[Any], params: Any, version: str) -> Any:
-        return shape(await value, params, version)
 
-    def imperative(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
+def _imperative(signature: Signature, steps: Steps) -> Body:
+    call, shape, admit = _caller(signature), steps.shape, steps.admit
+
+    def body(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
         value = call(**values)
         if hasattr(type(value), "__await__"):
-            return late(admit(value), params, version)
+            return _late(admit(value), shape, params, version)
         return shape(value, params, version)
 
-    def generator(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
+    return body
+
+
+async def _late(value: Awaitable[Any], shape: Callable[[Any, Any, str], Any], params: Any, version: str) -> Any:
+    return shape(await value, params, version)
+
+
+def _generator(signature: Signature, steps: Steps, threaded: bool) -> Body:
+    call, shape, collect = _caller(signature), steps.shape, steps.collect
+
+    def body(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
         value = call(**values)
         if not hasattr(type(value), "__next__"):  # a wrapper that drained it already
             return shape(value, params, version)
         return collect(_drain(value, _notify(source, threaded)), params, version)
 
-    async def awaitable(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
+    return body
+
+
+def _awaitable(signature: Signature, steps: Steps) -> Body:
+    call, shape = _caller(signature), steps.shape
+
+    async def body(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
         value = call(**values)
         if hasattr(type(value), "__await__"):  # unless a wrapper drove it to its end
             value = await value
         return shape(value, params, version)
 
-    async def stream(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
+    return body
+
+
+def _stream(signature: Signature, steps: Steps) -> Body:
+    call, shape, collect = _caller(signature), steps.shape, steps.collect
+
+    async def body(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
         value = call(**values)
         if hasattr(type(value), "__await__"):
             value = await value
@@ -162,9 +200,7 @@ def _body(
             return shape(value, params, version)
         return collect(await _drain_async(value, _notify(source, False)), params, version)
 
-    if signature.colour is Colour.IMPERATIVE:
-        return generator if signature.streams else imperative
-    return stream if signature.streams else awaitable
+    return body
 
 
 def _notify(source: Source | None, threaded: bool) -> Notify:

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from threading import RLock
 from types import ModuleType
@@ -126,7 +127,8 @@ class Registry:
         self.serving = False
         self._tables: dict[Kind, dict[Any, Any]] = {kind: {} for kind in _LABELS}
         self._lists: dict[tuple[Kind, str], list[Any]] = {}
-        self._spellings: dict[str, str] = {}
+        self._spellings: dict[str, str] | None = None
+        self._visibility: bool | None = None
         self._subscribers: list[Callable[[Kind], None]] = []
         self._lock = RLock()
 
@@ -212,13 +214,10 @@ class Registry:
             _logger.warning(
                 "Nothing to register in %s: mark functions with @tool, @resource, @prompt or @complete", what
             )
-        accepted = self._accept(handlers)
-        for kind, label in _LABELS.items():
-            self._summarise(
-                label,
-                sum(handler.kind == kind for handler in accepted),
-                sum(handler.kind == kind for handler in handlers if handler not in accepted),
-            )
+        found = Counter(handler.kind for handler in handlers)
+        accepted = Counter(handler.kind for handler in self._accept(handlers))
+        for kind in _LABELS:
+            self._summarise(kind, accepted[kind], found[kind] - accepted[kind])
 
     def mount(self, other: "Registry", *, namespace: str | None = None) -> None:
         """Take over the handlers that ``other`` has now, so that a call costs no more than to an own handler.
@@ -257,12 +256,11 @@ class Registry:
             KeyError: There is none of that name.
         """
         with self._lock:
-            table = dict(self._tables[kind])
+            table = self._tables[kind]
             key = name if name in table else next((key for key, each in table.items() if each.name == name), None)
             if key is None:
                 raise KeyError(f"no {kind} {name!r}; there are: {', '.join(each.name for each in table.values())}")
             del table[key]
-            self._tables[kind] = table
         self._changed({kind})
 
     # -- looking up --------------------------------------------------------------------------------------------------
@@ -277,13 +275,13 @@ class Registry:
         """
         if kind not in _LISTS:
             raise ValueError(f"there is no list of {kind!r}; there are {', '.join(_LISTS)}")
+        lists = self._lists
+        if (kind, version) in lists:
+            return lists[kind, version]
         handlers = tuple(self._tables[kind].values())
-        if any(handler.declaration.visible is not None for handler in handlers):
-            return [handler.describe(version) for handler in handlers if handler.is_visible(principal)]
-        found = self._lists.get((kind, version))
-        if found is None:
-            lists = self._lists
-            found = lists[kind, version] = [handler.describe(version) for handler in handlers]
+        found = [handler.describe(version) for handler in handlers if handler.is_visible(principal)]
+        if all(handler.declaration.visible is None for handler in handlers):
+            lists[kind, version] = found
         return found
 
     def find_tool(self, name: str, principal: Any = None) -> ToolHandler | None:
@@ -300,7 +298,7 @@ class Registry:
         URIs are compared as they are, except that spaces and letters outside ASCII may be percent-encoded on one side.
         """
         fixed = self._tables["resource"]
-        handler = fixed.get(uri) or fixed.get(self._spellings.get(_spelled(uri)))
+        handler = fixed.get(uri) or fixed.get(self._respelled(uri))
         if handler is not None:
             return _shown(handler, principal)
         for template in tuple(self._tables["template"].values()):
@@ -330,7 +328,9 @@ class Registry:
     @property
     def has_visibility(self) -> bool:
         """Some handler is not shown to everyone, so lists depend on who asks."""
-        return any(handler.declaration.visible is not None for handler in self.handlers())
+        if self._visibility is None:
+            self._visibility = any(handler.declaration.visible is not None for handler in self.handlers())
+        return self._visibility
 
     def handlers(self) -> tuple[Handler, ...]:
         """Return all handlers, kind by kind."""
@@ -386,10 +386,12 @@ class Registry:
         if skipped and self.on_skip == "error":
             raise SkippedHandlers(skipped)
         with self._lock:
-            tables = {kind: dict(table) for kind, table in self._tables.items()}
+            placed: dict[tuple[Kind, Any], Handler] = {}
             for handler in accepted:
-                self._place(tables[handler.kind], handler)
-            self._tables = tables
+                there = placed.get((handler.kind, handler.key)) or self._tables[handler.kind].get(handler.key)
+                placed[handler.kind, handler.key] = handler if there is None else self._choose(there, handler)
+            for (kind, key), handler in placed.items():
+                self._tables[kind][key] = handler
             self.skipped.extend(skipped)
         if self.on_skip == "warn":
             for each in skipped:
@@ -400,34 +402,37 @@ class Registry:
         self._changed({handler.kind for handler in accepted})
         return accepted
 
-    def _place(self, table: "dict[Any, Handler]", handler: Handler) -> None:
-        there = table.get(handler.key)
-        if there is None:
-            table[handler.key] = handler
-            return
-        what = f"{handler.kind} {handler.name!r}"
+    def _choose(self, there: Handler, new: Handler) -> Handler:
+        """Return the one of two handlers of the same name that stays."""
+        what = f"{new.kind} {new.name!r}"
         if self.serving:
-            _logger.warning("Replaced %s (%s) by %s", what, there.signature.where, handler.signature.where)
-            table[handler.key] = handler
-        elif there.is_async != handler.is_async:
-            kept, dropped = (there, handler) if there.is_async else (handler, there)
-            text = "%s is defined twice: the async %s is kept, %s is not used"
-            _logger.info(text, what.capitalize(), kept.signature.where, dropped.signature.where)
-            table[handler.key] = kept
-        else:
-            raise DuplicateName(f"{what} is defined twice: {there.signature.where} and {handler.signature.where}")
+            _logger.warning("Replaced %s (%s) by %s", what, there.signature.where, new.signature.where)
+            return new
+        if there.is_async == new.is_async:
+            raise DuplicateName(f"{what} is defined twice: {there.signature.where} and {new.signature.where}")
+        kept, dropped = (there, new) if there.is_async else (new, there)
+        text = "%s is defined twice: the async %s is kept, %s is not used"
+        _logger.info(text, what.capitalize(), kept.signature.where, dropped.signature.where)
+        return kept
 
     def _changed(self, kinds: "set[Kind]") -> None:
         if not kinds:
             return
-        self._lists = {}
-        self._spellings = {_spelled(uri): uri for uri in self._tables["resource"]}
+        self._lists, self._spellings, self._visibility = {}, None, None
         self.generation += 1
         for kind in sorted(kinds):
             for callback in self._subscribers:
                 callback(kind)
 
-    def _summarise(self, label: str, accepted: int, skipped: int) -> None:
+    def _respelled(self, uri: str) -> str | None:
+        """Return the registered URI that differs from ``uri`` only in what is percent-encoded."""
+        spellings = self._spellings
+        if spellings is None:
+            spellings = self._spellings = {_spelled(each): each for each in tuple(self._tables["resource"])}
+        return spellings.get(_spelled(uri))
+
+    def _summarise(self, kind: Kind, accepted: int, skipped: int) -> None:
+        label = _LABELS[kind]
         if accepted:
             _logger.info("Registered %s: %d%s", label, accepted, f" ({skipped} skipped)" if skipped else "")
         elif skipped and self.on_skip == "warn":

@@ -56,12 +56,12 @@ def test_a_wrapping_object_shows_its_own_call_before_what_it_wraps() -> None:
 
 
 def test_names_of_the_enclosing_class_and_function_are_found_together() -> None:
-    Outer = int  # noqa: N806 - stands for a class
+    Outer = int
 
     class Tools:
         Inner = str
 
-        def method(self, a: "Outer", b: "Inner") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+        def method(self, a: "Outer", b: "Inner") -> None: ...  # type: ignore[valid-type]  # resolved at run time
 
         names = enclosing_names(method)
 
@@ -69,9 +69,9 @@ def test_names_of_the_enclosing_class_and_function_are_found_together() -> None:
 
 
 def test_names_captured_by_the_function_itself_are_found() -> None:
-    Captured = int  # noqa: N806 - stands for a class
+    Captured = int
 
-    def function(x: "Captured") -> type:
+    def function(x: "Captured") -> type:  # type: ignore[valid-type]  # resolved at run time
         return Captured
 
     assert resolve(function, {"x": "Captured | None"}, {}) == {"x": int | None}

@@ -121,7 +121,7 @@ def test_a_decorator_that_is_kept_marks_each_function_with_its_own_scope() -> No
     read_only = tool(read_only=True)
 
     def scope(kind: type) -> Any:
-        Local = kind  # noqa: N806 - stands for a class
+        Local = kind
 
         @read_only
         def function(x: "Local") -> None: ...  # type: ignore[valid-type]  # a local name
@@ -133,10 +133,10 @@ def test_a_decorator_that_is_kept_marks_each_function_with_its_own_scope() -> No
 
 
 def test_only_what_annotations_mention_is_kept_of_a_scope() -> None:
-    Wanted, unwanted = int, "kept alive for nothing"  # noqa: N806 - stands for a class
+    Wanted, unwanted = int, "kept alive for nothing"
 
     @tool
-    def function(x: "Wanted") -> None: ...
+    def function(x: "Wanted") -> None: ...  # type: ignore[valid-type]  # resolved at run time
 
     assert unwanted
     assert declarations_of(function)[0].names == {"Wanted": int}
@@ -145,7 +145,7 @@ def test_only_what_annotations_mention_is_kept_of_a_scope() -> None:
 @pytest.mark.parametrize(
     ("attempt", "says"),
     [
-        (lambda: resource(fresh()), "needs a URI"),
+        (lambda: resource(fresh()), "needs a URI"),  # type: ignore[call-overload]
         (lambda: resource(), "needs a URI"),  # type: ignore[call-overload]
         (lambda: resource(""), "needs a URI"),
         (lambda: complete(fresh()), "one of prompt"),
@@ -175,7 +175,9 @@ def test_resource_hints_take_dates_and_moments(moment: str | None) -> None:
 
 
 def test_hints_are_pessimistic_by_default_and_shorthands_are_the_same_thing() -> None:
-    assert ToolDeclaration().all_hints == ToolHints(read_only=False, destructive=True, idempotent=False, open_world=True)
+    assert ToolDeclaration().all_hints == ToolHints(
+        read_only=False, destructive=True, idempotent=False, open_world=True
+    )
     short = ToolDeclaration(read_only=True, destructive=False, idempotent=True, open_world=False)
     long = ToolHints(read_only=True, destructive=False, idempotent=True, open_world=False)
     assert short.all_hints == ToolDeclaration(hints=long).all_hints == long

@@ -94,6 +94,7 @@ def only(registry: Registry) -> Handler:
     return handler
 
 
+META = Raw(b'{"progressToken":0,"x":[1]}')
 PARAMS: dict[str, Callable[[Any], Any]] = {
     "tool": lambda arguments: CallToolParams("f", Raw(arguments or b"{}"), meta=META),
     "resource": lambda arguments: ReadResourceParams("a://fixed", meta=META),
@@ -103,7 +104,6 @@ PARAMS: dict[str, Callable[[Any], Any]] = {
         PromptReference("p"), CompletionArgument("city", "Ber"), CompletionContext({"country": "DE"}), meta=META
     ),
 }
-META = Raw(b'{"progressToken":0,"x":[1]}')
 
 REGISTER: dict[str, Callable[[Registry, Any], Any]] = {
     "tool": lambda registry, fn: registry.tool(fn, name="f"),
@@ -385,9 +385,7 @@ def test_each_kind_gets_its_raw_request(kind: str, annotation: Any, value: Any) 
     only(registry).invoke(PARAMS[kind](arguments), None, VERSION)
     (request,) = seen
     assert type(request) is type(value)
-    assert all(
-        getattr(request, name) == getattr(value, name) for name in value.__struct_fields__ if name != "meta"
-    )
+    assert all(getattr(request, name) == getattr(value, name) for name in value.__struct_fields__ if name != "meta")
 
 
 def test_without_meta_there_is_no_token_and_the_meta_is_empty() -> None:
@@ -432,7 +430,9 @@ def test_without_a_server_optional_contexts_are_none_and_others_a_clear_error() 
 
     copes_, insists_ = registry.handlers()
     assert read(drive(copes_.invoke(CallToolParams("f"), None, VERSION))) == ["None"]
-    assert "'ctx: Context' is provided by a server" in read(drive(insists_.invoke(CallToolParams("f"), None, VERSION)))[0]
+    assert (
+        "'ctx: Context' is provided by a server" in read(drive(insists_.invoke(CallToolParams("f"), None, VERSION)))[0]
+    )
 
 
 def test_positional_only_parameters_are_passed_by_position() -> None:
@@ -852,10 +852,11 @@ def test_refused_arguments_are_not_a_failure_of_the_handler() -> None:
         raise AssertionError
 
     result = only(registry).invoke(CallToolParams("f", Raw(b"{}")), None, VERSION)
-    assert read(result) == [
+    (said,) = read(result)
+    assert said == (
         "Tool (f) input validation failed: Validation failed: JSON schema validation errors: "
         "[/x: required property not found]"
-    ]
+    )
     assert not seen
 
 
