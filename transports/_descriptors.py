@@ -110,7 +110,8 @@ class Output:
         way, fd = self._access.way, self._access.fd
         while rest:
             if way is _Way.THREAD:
-                sent = await anyio.to_thread.run_sync(self._write, rest, abandon_on_cancel=True)
+                limiter = anyio.CapacityLimiter(1)  # not the one that all threads share: a write may be stuck
+                sent = await anyio.to_thread.run_sync(self._write, rest, abandon_on_cancel=True, limiter=limiter)
             elif way is _Way.DIRECT:
                 sent = self._write(rest)
             else:
@@ -214,25 +215,21 @@ def _carry_into_socket(fd: int) -> socket.socket:
     """Return a socket that yields what a thread reads from ``fd``, a descriptor that cannot be waited for.
 
     The thread is a daemon: it may be stuck in a read for ever, and must not keep the process from ending. It has a
-    descriptor of its own, because Windows lets nobody close one that is being read. When the socket has been closed it
-    reads on, so that the writer does not get stuck.
+    descriptor of its own, because Windows lets nobody close one that is being read.
     """
     fd = os.dup(fd)
     ours, its = socket.socketpair()
     ours.setblocking(False)
 
     def carry() -> None:
-        with its:
-            try:
+        try:
+            with its:
                 while data := os.read(fd, 64 * 1024):
-                    try:
-                        its.sendall(data)
-                    except OSError:
-                        pass  # nobody listens any more
-            except OSError:
-                pass  # as good as the end
-            finally:
-                os.close(fd)
+                    its.sendall(data)
+        except OSError:
+            pass  # one of the ends is closed
+        finally:
+            os.close(fd)
 
     threading.Thread(target=carry, name="mcpcore input", daemon=True).start()
     return ours

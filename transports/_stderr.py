@@ -45,7 +45,7 @@ class StderrDrain:
         return text.strip()
 
     async def run(self) -> None:
-        """Read until it ends, or `close` is called."""
+        """Read until it ends."""
         await read_on(self._input, self._take)
         self._take(b"")
 
@@ -61,7 +61,7 @@ class StderrDrain:
         self._take(b"")
 
     def close(self) -> None:
-        """Stop reading."""
+        """Give the pipe up."""
         self._input.close()
 
     def _take(self, data: bytes) -> None:

@@ -102,9 +102,7 @@ class StdioChannel:
         """Wait until something has been read, or the channel ends."""
         if not self._input.is_pollable:
             await anyio.lowlevel.checkpoint()
-        elif self._loop is not None:
-            if not self._watched:
-                self._watch(self._loop)
+        elif self._watched or self._watch():
             await self._arrival.wait()
             return
         else:
@@ -118,13 +116,16 @@ class StdioChannel:
     # On asyncio the descriptor is watched for as long as the channel lives, and read before anybody asks. Asking the
     # loop anew before each read, as `anyio.wait_readable` has to, costs more than all the rest of this module.
 
-    def _watch(self, loop: "asyncio.AbstractEventLoop") -> None:
+    def _watch(self) -> bool:
+        if self._loop is None:
+            return False
         try:
-            loop.add_reader(self._input.fd, self._on_readable)
+            self._loop.add_reader(self._input.fd, self._on_readable)
         except NotImplementedError:  # the proactor loop of Windows
             self._loop = None
-        else:
-            self._watched = True
+            return False
+        self._watched = True
+        return True
 
     def _unwatch(self) -> None:
         if self._watched and self._loop is not None:

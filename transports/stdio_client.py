@@ -97,21 +97,21 @@ class StdioClientTransport:
         Raises:
             TransportError: It cannot be started.
         """
+        server = self._start()
         tasks = anyio.create_task_group()
         await tasks.__aenter__()
         try:
-            channel = self._start(tasks)
+            tasks.start_soon(server.run)
             try:
-                yield channel
+                yield server
             finally:
                 with anyio.CancelScope(shield=True):
-                    await channel.aclose()
+                    await server.aclose()
         finally:
-            # What the body raised is kept from the group, which would wrap it. Its own tasks raise nothing.
-            tasks.cancel_scope.cancel()
+            # What the body raised is kept from the group, which would wrap it; its own task raises nothing.
             await tasks.__aexit__(None, None, None)
 
-    def _start(self, tasks: TaskGroup) -> "_ServerChannel":
+    def _start(self) -> "_ServerChannel":
         environ = _environment(self._env, inherit=self._inherit_env)
         command = self._command
         if sys.platform == "win32":  # where only shutil knows of .cmd and the like
@@ -132,7 +132,6 @@ class StdioClientTransport:
             raise TransportError(self._why_not_started(error)) from error
         return _ServerChannel(
             process,
-            tasks,
             command=shlex.join(self._command),
             stderr=self._stderr,
             max_message_size=self._max_message_size,
@@ -156,12 +155,15 @@ stdio = StdioClientTransport
 
 
 class _ServerChannel:
-    """The channel to a server that runs as our child."""
+    """The channel to a server that runs as our child.
+
+    One task, `run`, belongs to the process and ends it. It is shielded and never runs in a task of the user's, so no
+    cancellation, not even `asyncio.Task.cancel`, can leave a process behind.
+    """
 
     def __init__(
         self,
         process: subprocess.Popen[bytes],
-        tasks: TaskGroup,
         *,
         command: str,
         stderr: StderrTarget,
@@ -173,7 +175,6 @@ class _ServerChannel:
         self.failure: ServerExited | None = None
         self._process = process
         self._pipes = process.stdin, process.stdout, process.stderr
-        self._tasks = tasks
         self._command = command
         self._terminate_after = terminate_after
         self._kill_after = kill_after
@@ -184,10 +185,9 @@ class _ServerChannel:
         )
         self._stderr = StderrDrain(Input(process.stderr.fileno(), shared=False), stderr)
         self._closed = False
-        self._closing = anyio.Lock()
+        self._closing = anyio.Event()
         self._exited = anyio.Event()
-        tasks.start_soon(self._stderr.run)
-        tasks.start_soon(self._watch)
+        self._ended = anyio.Event()
 
     @property
     def info(self) -> ChannelInfo:
@@ -208,11 +208,12 @@ class _ServerChannel:
             raise
 
     async def aclose(self) -> None:
-        async with self._closing:  # a second caller returns when the server has ended, as the first one does
-            if not self._closed:
-                self._closed = True
-                with anyio.CancelScope(shield=True):
-                    await self._end_server()
+        """See `Channel.aclose`. Returns when the server has ended; cancelled, it ends all the same."""
+        if not self._closed:
+            self._closed = True
+            await self._channel.aclose()
+            self._closing.set()
+        await self._ended.wait()
 
     async def _explain(self) -> None:
         """A pipe has ended. Raise what is known better, once the server had a moment to exit."""
@@ -222,6 +223,20 @@ class _ServerChannel:
             raise anyio.ClosedResourceError
         if self.failure is not None:
             raise anyio.BrokenResourceError from self.failure
+
+    async def run(self) -> None:
+        """Look after the process until `aclose` is called, then end it."""
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._stderr.run)
+                tasks.start_soon(self._watch)
+                await self._closing.wait()
+                await self._end_server(tasks)
+                tasks.cancel_scope.cancel()
+            self._stderr.close()
+            for pipe in self._pipes:
+                pipe.close()
+        self._ended.set()
 
     async def _watch(self) -> None:
         """Notice the server's exit, also when a process that it has started keeps its pipes open."""
@@ -233,12 +248,11 @@ class _ServerChannel:
         self._channel.finish()
         self._exited.set()
 
-    async def _end_server(self) -> None:
+    async def _end_server(self, tasks: TaskGroup) -> None:
         stdin, stdout, _ = self._pipes
-        await self._channel.aclose()
         stdin.close()
         unread = Input(stdout.fileno(), shared=False)
-        self._tasks.start_soon(read_on, unread, len)  # a server that is stuck in a write could not exit
+        tasks.start_soon(read_on, unread, len)  # a server that is stuck in a write could not exit
         with anyio.move_on_after(self._terminate_after):
             await self._exited.wait()
         if self._signal(signal.SIGTERM):
@@ -251,9 +265,6 @@ class _ServerChannel:
         if not self._exited.is_set():
             logger.warning("%s does not end; it is left behind as process %d", self._command, self._process.pid)
         unread.close()
-        self._stderr.close()
-        for pipe in self._pipes:
-            pipe.close()
 
     def _signal(self, number: int) -> bool:
         """Send a signal to the server and its group, or none for 0. Returns whether anybody is left in it."""

@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import anyio
@@ -31,6 +31,20 @@ class StdioServerTransport:
 
     def __init__(self, *, max_message_size: int = MAX_MESSAGE_SIZE) -> None:
         self._max_message_size = max_message_size
+        self._claimed: tuple[int, int] | None = None
+
+    @contextmanager
+    def claimed(self) -> Generator[None]:
+        """Take the streams now and until the context ends, for programs that do something around `serve`.
+
+        Raises:
+            TransportError: As for `serve`.
+        """
+        with _claim() as self._claimed:
+            try:
+                yield
+            finally:
+                self._claimed = None
 
     async def serve(
         self, handler: Callable[[Channel], Awaitable[None]], *, task_status: Any = anyio.TASK_STATUS_IGNORED
@@ -40,7 +54,7 @@ class StdioServerTransport:
         Raises:
             TransportError: This process already serves on standard input and output, or they are closed.
         """
-        with _claim() as (fd_in, fd_out):
+        with _claim() if self._claimed is None else nullcontext(self._claimed) as (fd_in, fd_out):
             input, output = Input(fd_in), Output(fd_out)
             _close_in_children.extend(fd for fd in (input.opened, output.opened) if fd is not None)
             channel = StdioChannel(input, output, max_message_size=self._max_message_size)

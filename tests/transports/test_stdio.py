@@ -1,5 +1,6 @@
 """The channel on two descriptors, and every kind of descriptor that it may be given."""
 
+import asyncio
 import os
 import pty
 import socket
@@ -235,6 +236,16 @@ async def test_descriptions_that_others_share_stay_blocking(kind: str) -> None:
             os.close(fd)
 
 
+async def test_a_peer_that_goes_without_having_read_breaks_the_channel() -> None:
+    ours, its = socket.socketpair()
+    ours.send(b"unread")
+    its.close()
+    async with channel_on(ours.detach(), null()) as channel:
+        for _ in range(2):
+            with pytest.raises(anyio.BrokenResourceError), anyio.fail_after(5):
+                await channel.receive()
+
+
 async def test_a_pipe_without_reader_breaks_the_channel() -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -279,6 +290,21 @@ async def test_closing_ends_a_send_that_waits(make_pair: Any) -> None:
                 tasks.start_soon(send)
                 await anyio.wait_all_tasks_blocked()
                 await client.aclose()
+
+
+async def test_a_loop_that_cannot_watch_descriptors_waits_for_each_read(
+    anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def add_reader(*args: Any) -> None:
+        raise NotImplementedError  # as the proactor loop of Windows says
+
+    if anyio_backend == "asyncio":
+        monkeypatch.setattr(asyncio.get_running_loop(), "add_reader", add_reader, raising=False)
+    async with sockets() as (client, server):
+        for data in (b"1", b"2"):
+            await client.send([note(data)])
+            with anyio.fail_after(5):
+                assert [message.data for message in await server.receive()] == [data]
 
 
 async def test_finish_takes_what_is_there_for_all_that_will_come() -> None:
