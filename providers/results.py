@@ -62,9 +62,11 @@ def tool_result(value: Any, *, tool: str, codec: OutputCodec, version: str) -> C
             if type(value) in _SCALARS:
                 return CallToolResult([TextContent(_text(value, codec))], UNSET, False)
             if isinstance(value, CallToolResult):
-                return _completed(value, tool, version)
+                return _completed(value, version)
             return CallToolResult(_blocks(value, codec), UNSET, False)
         if isinstance(value, CallToolResult):
+            if value.is_error:
+                return _completed(value, version)
             return _checked(value, tool, codec, wrapped=form == "wrapped")
         if _is_content(value):
             return _invalid(tool, _MISSING)
@@ -153,31 +155,29 @@ def _structured(value: Any, tool: str, codec: OutputCodec, *, wrapped: bool) -> 
 
 def _checked(given: CallToolResult, tool: str, codec: OutputCodec, *, wrapped: bool) -> CallToolResult:
     """Return a result that the tool built itself, once it keeps what the schema promises."""
-    if given.is_error:
-        return _completed(given, tool, None)
     if given.structured_content is UNSET:
         return _invalid(tool, _MISSING)
     made = _structured(given.structured_content, tool, codec, wrapped=wrapped)
     if made.is_error:
         return made
     content = given.content or made.content
-    return _completed(CallToolResult(content, made.structured_content, False, given.meta), tool, None)
+    return _completed(CallToolResult(content, made.structured_content, False, given.meta), None)
 
 
-def _completed(given: CallToolResult, tool: str, version: str | None) -> CallToolResult:
+def _completed(given: CallToolResult, version: str | None) -> CallToolResult:
     """Return ``given`` with what goes without saying: ``isError``, and JSON in place of Python values.
 
     Args:
-        version: Of a peer that was promised no schema; None where the structured content has been checked.
+        version: Of the peer; None where the structured content has been checked and is JSON already.
     """
     for block in given.content:
         _sendable_block(block)
     content, structured, meta = given.content, given.structured_content, given.meta
     if structured is not UNSET and version is not None:
         structured, data = dump(structured)
-        _logger.debug("tool %r: structured content without an output schema", tool)
-        if not may_carry(structured, version):  # an older peer still gets it as text
-            content, structured = content or [TextContent(data.decode())], UNSET
+        content = content or [TextContent(data.decode())]  # some clients read nothing else
+        if not may_carry(structured, version):
+            structured = UNSET
     if meta is not None:
         meta, _ = dump(meta)
     return CallToolResult(content, structured, bool(given.is_error), meta)
