@@ -1,64 +1,67 @@
 """Running one task beside the caller, on whichever event loop there is.
 
-On asyncio the task is a plain task that owns every scope it opens, so the object it serves can be closed from any task
-and in any order. Elsewhere structured concurrency is the rule of the loop: the task lives in a task group that is
-entered in the caller's frame, so opening and closing happen in one task, last opened first closed.
+The task is nobody's child: a plain task on asyncio, a system task on trio. It owns every scope that it opens, so the
+object it serves can be opened in one task and closed from another, in any order, and nothing of it is left then.
 """
 
+import contextvars
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
 __all__ = ["Background", "asyncio_loop", "start_task", "unwrap"]
+
+_inside: Final[contextvars.ContextVar[tuple["Background", ...]]] = contextvars.ContextVar("mcpcore.background")
 
 
 class Background:
     """One task beside the caller, from `start` to `stop`."""
 
     def __init__(self) -> None:
-        self._stack = AsyncExitStack()
-        self._stop: Callable[[], Any] = lambda: None
+        self._scope: anyio.CancelScope | None = None
         self._finished = anyio.Event()
         self._error: BaseException | None = None
 
-    async def start(self, main: Callable[[], Awaitable[None]]) -> None:
+    def start(self, main: Callable[[], Awaitable[None]]) -> None:
         """Start ``main``. It runs until it returns or is stopped; what it raises is raised by `stop`."""
+        self._scope, self._finished = anyio.CancelScope(), anyio.Event()
         loop = asyncio_loop()
         if loop is None:
-            group = await self._stack.enter_async_context(anyio.create_task_group())
-            self._stop = group.cancel_scope.cancel
-            group.start_soon(self._run, main)
+            trio = sys.modules["trio"]
+            trio.lowlevel.spawn_system_task(self._run, main, self._scope, context=contextvars.copy_context())
         else:
-            task = loop.create_task(self._run(main))
-            self._stop = task.cancel
+            start_task(loop, self._run(main, self._scope))
 
     async def wait(self) -> None:
         """Wait until the task has ended by itself."""
         await self._finished.wait()
 
     async def stop(self) -> None:
-        """Cancel the task and wait until it has ended. Safe to call twice and, on asyncio, from any task."""
-        if not self._finished.is_set():
-            self._stop()
-        if asyncio_loop() is None:
-            await self._stack.aclose()  # not inside a scope: the task group was entered outside of it
-        else:
-            with anyio.CancelScope(shield=True):
-                await self._finished.wait()
+        """Cancel the task and wait until it has ended. Safe to call twice, and from any task.
+
+        Called inside the task itself or by what runs on its behalf, this only cancels: nobody can wait for his own end.
+        """
+        if self._scope is None:
+            return
+        self._scope.cancel()
+        if self in _inside.get(()):
+            return
+        with anyio.CancelScope(shield=True):
+            await self._finished.wait()
         error, self._error = self._error, None
         if error is not None:
             raise error
 
-    async def _run(self, main: Callable[[], Awaitable[None]]) -> None:
+    async def _run(self, main: Callable[[], Awaitable[None]], scope: anyio.CancelScope) -> None:
+        _inside.set((*_inside.get(()), self))
         try:
-            await main()
+            with scope:
+                await main()
         except anyio.get_cancelled_exc_class():
-            if asyncio_loop() is None:
-                raise  # the task group wants to see it
-        except Exception as error:  # noqa: BLE001 - handed to whoever stops the task
+            raise  # the event loop itself comes to its end
+        except BaseException as error:  # noqa: BLE001 - handed to whoever stops the task
             self._error = error
         finally:
             self._finished.set()
@@ -66,27 +69,23 @@ class Background:
 
 def unwrap(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return the error that a task group wrapped. Where all members are cancellations, the group stands for itself."""
-    cancelled = anyio.get_cancelled_exc_class()
     waiting: list[BaseException] = [group]
     while waiting:
         error = waiting.pop(0)
         if isinstance(error, BaseExceptionGroup):
             members: tuple[BaseException, ...] = error.exceptions
             waiting.extend(members)
-        elif not isinstance(error, cancelled):
+        elif type(error).__name__ not in ("CancelledError", "Cancelled"):  # of asyncio and trio, also after their end
             return error
     return group
 
 
 def asyncio_loop() -> Any:
-    """The running asyncio loop; None on other backends. Does not import asyncio where nobody has."""
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None:
+    """The running asyncio loop; None on other backends, even one that is asyncio's guest. Does not import asyncio."""
+    asyncio: Any = sys.modules.get("asyncio")
+    if asyncio is None or anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
         return None
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+    return asyncio.get_running_loop()
 
 
 _tasks: set[Any] = set()  # the event loop itself holds tasks weakly

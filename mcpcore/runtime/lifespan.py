@@ -1,5 +1,6 @@
 """A server's lifespan: entered once before the first use, left once after the last."""
 
+import contextvars
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -10,24 +11,19 @@ from mcpcore.runtime.background import Background
 
 __all__ = ["Lifespan"]
 
+Make = Callable[[], AbstractAsyncContextManager[Any]]
+
 
 class Lifespan:
     """Shares one async context manager between any number of users.
-
-    It is entered and left in one task of its own, because scopes inside it must not change tasks.
 
     Args:
         make: Makes the context manager; None where there is nothing to enter.
     """
 
-    def __init__(self, make: Callable[[], AbstractAsyncContextManager[Any]] | None) -> None:
+    def __init__(self, make: Make | None) -> None:
         self._make = make
-        self._users = 0
-        self._background = Background()
-        self._entered = anyio.Event()
-        self._leave = anyio.Event()
-        self._failed: BaseException | None = None
-        self.value: Any = None
+        self._life: _Life | None = None
 
     @asynccontextmanager
     async def __call__(self) -> AsyncIterator[None]:
@@ -35,32 +31,74 @@ class Lifespan:
         if self._make is None:
             yield
             return
-        self._users += 1
+        while self._life is not None and self._life.users == 0:  # it is just being left
+            await self._life.background.wait()
+        if self._life is None:
+            self._life = _Life(self._make)
+        life = self._life
+        life.users += 1
         try:
-            if self._users == 1:
-                self._background, self._failed = Background(), None
-                self._entered, self._leave = anyio.Event(), anyio.Event()
-                await self._background.start(self._live)
-            await self._entered.wait()
-            if self._failed is not None:
-                raise self._failed
+            await life.entered()
             yield
         finally:
-            self._users -= 1
-            if self._users == 0:
-                self._leave.set()
-                with anyio.CancelScope(shield=True):
-                    await self._background.wait()
-                    await self._background.stop()
+            life.users -= 1
+            if life.users == 0:
+                try:
+                    await life.leave()
+                finally:
+                    self._life = None
+
+    @property
+    def value(self) -> Any:
+        """What it yielded; None while it is not entered."""
+        return self._life.value if self._life else None
+
+    def set_variables(self) -> None:
+        """Set, in the current context, the context variables that entering has set, where nobody nearer has."""
+        if self._life is not None and self._life.variables:
+            context = contextvars.copy_context()
+            for variable, before, value in self._life.variables:
+                if context.get(variable) is before:
+                    variable.set(value)
+
+
+class _Life:
+    """From entering to leaving, in one task of its own, because scopes inside it must not change tasks."""
+
+    def __init__(self, make: Make) -> None:
+        self.users = 0
+        self.value: Any = None
+        self.variables: list[tuple[contextvars.ContextVar[Any], Any, Any]] = []
+        self.background = Background()
+        self._make = make
+        self._entered = anyio.Event()
+        self._leave = anyio.Event()
+        self._failure: Exception | None = None
+        self.background.start(self._live)
+
+    async def entered(self) -> None:
+        await self._entered.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def leave(self) -> None:
+        self._leave.set()
+        if self._entered.is_set():
+            with anyio.CancelScope(shield=True):
+                await self.background.wait()
+        await self.background.stop()
 
     async def _live(self) -> None:
-        assert self._make is not None
+        before = contextvars.copy_context()
         try:
             async with self._make() as self.value:
+                for variable, value in contextvars.copy_context().items():
+                    if before.get(variable) is not value:
+                        self.variables.append((variable, before.get(variable), value))
                 self._entered.set()
                 await self._leave.wait()
         except Exception as error:
             if self._entered.is_set():
                 raise
-            self._failed = error
+            self._failure = error
             self._entered.set()

@@ -81,7 +81,7 @@ class Link:
             RemoteProtocolError: There is no revision in common.
             RequestTimeout: It did not answer.
         """
-        await self._background.start(self._run)  # outside the scope below, which its task outlives
+        self._background.start(self._run)
         try:
             with anyio.fail_after(timeout):
                 await self._connect()
@@ -121,8 +121,7 @@ class Link:
 
     async def close(self) -> None:
         """Close the connection and wait until everything that belongs to it is gone. Safe to call twice."""
-        if self._driver is not None or self._opened.is_set():
-            await self._background.stop()
+        await self._background.stop()
 
     async def request(
         self,

@@ -26,7 +26,7 @@ class InMemory:
         near, far = memory_pair()
         background = Background()
         async with self._server.running():
-            await background.start(lambda: self._server.serve_channel(far))
+            background.start(lambda: self._server.serve_channel(far))
             try:
                 yield near
             finally:
