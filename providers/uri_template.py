@@ -158,7 +158,8 @@ def _canonical(text: str) -> str:
     """Return ``text`` in the one spelling that all spellings of the same URI share."""
     text = _STRAY.sub("%25", text)
     text = _TRIPLET.sub(_respell, text)
-    return quote(text, safe=_RESERVED + "%~")
+    # Half a surrogate pair, which is no URI, becomes octets that no variable can be decoded from.
+    return quote(text, safe=_RESERVED + "%~", errors="surrogatepass")
 
 
 def _respell(triplet: re.Match[str]) -> str:
