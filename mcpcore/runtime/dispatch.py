@@ -199,6 +199,7 @@ class Dispatcher:
     async def _listen(self, request: Request) -> None:
         """Acknowledge; the subscription stays open without a task until it is cancelled or the server ends it."""
         request.session.connection.acknowledge(request.event.id, request.event.params.notifications)
+        self._server.track(request.session)
 
     async def _invoke(self, handler: Any, request: Request) -> Any:
         """Run a handler where it belongs: async on the event loop, ``def`` in a worker thread unless it said otherwise."""

@@ -17,7 +17,6 @@ from mcpcore.protocol.messages import RequestScope
 from mcpcore.protocol.request_state import digest, open_state
 from mcpcore.protocol.server import ServerConnection
 from mcpcore.providers.markers import Injection, Log, Progress, RequestMeta
-from mcpcore.runtime.driver import Driver
 from mcpcore.runtime.questions import Question, Wire, missing_capability, wire_of
 from mcpcore.types._base import Object
 from mcpcore.types.jsonrpc import INTERNAL_ERROR, MISSING_REQUIRED_CLIENT_CAPABILITY
@@ -66,7 +65,7 @@ class Session:
         lifespan: What the server's lifespan yielded.
     """
 
-    driver: Driver  # set by the server, which needs the session to make it
+    driver: Any  # a `Driver` or an `Exchange`; set by the server, which needs the session to make it
 
     def __init__(self, server: "Server", connection: ServerConnection, lifespan: Any) -> None:
         self.server = server

@@ -4,13 +4,13 @@ import logging
 import os
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from mcpcore.abc import Channel, ServerTransport
+from mcpcore.abc import Channel, ChannelInfo, ServerTransport
 from mcpcore.limits import Limits
 from mcpcore.protocol.events import ConnectionClosed, Event, MessageIgnored, RequestReceived
 from mcpcore.protocol.server import ServerConfig, ServerConnection
@@ -18,6 +18,7 @@ from mcpcore.providers.registry import Registry
 from mcpcore.runtime.context import INJECTIONS
 from mcpcore.runtime.dispatch import Dispatcher, Middleware
 from mcpcore.runtime.driver import Driver
+from mcpcore.runtime.exchange import Exchange
 from mcpcore.runtime.lifespan import Lifespan
 from mcpcore.runtime.process import run_until_signalled
 from mcpcore.runtime.request import Request, Session
@@ -33,6 +34,9 @@ from mcpcore.types.lifecycle import (
 from mcpcore.types.resources import ResourceUpdatedParams
 from mcpcore.types.utilities import NotificationParams
 from mcpcore.versions import LEGACY_VERSIONS, MODERN_VERSIONS
+
+if TYPE_CHECKING:
+    from mcpcore.transports.http.server import StreamableHTTPApp
 
 __all__ = ["CacheHint", "Server"]
 
@@ -135,6 +139,9 @@ class Server:
         self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
         self._sessions: set[Session] = set()
         self._dispatcher = Dispatcher(self)
+        self._offer: ServerConfig
+        self._configured = -1
+        self._stopping: list[Callable[[], Any]] = []
         self.registry.subscribe(self._changed)
 
         self.tool = self.registry.tool
@@ -146,51 +153,122 @@ class Server:
 
     # -- serving -------------------------------------------------------------------------------------------------
 
-    def run(self, transport: "Literal['stdio'] | ServerTransport" = "stdio", *, backend: str = "asyncio") -> None:
+    def run(
+        self,
+        transport: "Literal['stdio', 'http'] | ServerTransport" = "stdio",
+        *,
+        backend: str = "asyncio",
+        **options: Any,
+    ) -> None:
         """Serve until the input ends, or until SIGINT, SIGTERM or SIGHUP, then finish what is open and return.
 
         Args:
-            transport: ``stdio``, or a `ServerTransport`.
+            transport: ``stdio``, ``http``, or a `ServerTransport`.
             backend: ``asyncio`` or ``trio``.
+            options: For ``http``: ``host``, ``port`` and those of `http_app`.
 
         Raises:
             SystemExit: 128 plus the signal's number, after a signal.
         """
-        run_until_signalled(partial(self.serve, transport), self.stop, lambda: self._dispatcher.abandoned, backend)
+        opened = _server_transport(transport, self.limits)
+        # The event loop may print and log, too, when it starts and ends.
+        with opened.claimed() if hasattr(opened, "claimed") else nullcontext():
+            run_until_signalled(partial(self.serve, opened), self.stop, backend)
 
-    async def serve(self, transport: "Literal['stdio'] | ServerTransport" = "stdio") -> None:
+    async def serve(self, transport: "Literal['stdio', 'http'] | ServerTransport" = "stdio", **options: Any) -> None:
         """Serve inside a running event loop (asyncio or trio). Cancellation ends it.
 
         Args:
-            transport: ``stdio``, or a `ServerTransport`.
+            transport: ``stdio``, ``http``, or a `ServerTransport`.
+            options: For ``http``: ``host`` (loopback), ``port`` (8000) and those of `http_app`.
         """
+        if transport == "http":
+            from mcpcore.runtime.http import serve_http
+
+            await serve_http(self, **options)
+            return
         async with self.running():
             await _server_transport(transport, self.limits).serve(self.serve_channel)
 
     async def serve_channel(self, channel: Channel) -> None:
         """Serve one channel until its input ends, inside `running`. Transports call this for each channel."""
-        info = channel.info
-        connection = ServerConnection(self._config(), one_shot=info.one_shot, session_version=info.session_version)
-        session = Session(self, connection, self._lifespan.value)
-        dispatcher = self._dispatcher
-
-        def handle(event: RequestReceived) -> Coroutine[Any, Any, None]:
-            return dispatcher.answer(Request(session, event))
-
-        session.driver = Driver(connection, channel, self.limits, handle, partial(_observe, session))
+        if channel.info.one_shot:
+            await self._serve_exchange(channel)
+            return
+        session = self._session(channel.info)
+        session.driver = driver = Driver(
+            session.connection, channel, self.limits, self._handle(session), partial(_observe, session)
+        )
         self._sessions.add(session)
         try:
-            await session.driver.run()
+            await driver.run()
         finally:
-            self._sessions.discard(session)
-            session.disconnected()
+            self.forget(session)
+
+    async def _serve_exchange(self, channel: Channel) -> None:
+        """Serve one message. Its connection lives as long as the session that it belongs to, or as itself."""
+        slot = channel.info.session
+        if slot is None:
+            session = self._exchange_session(channel.info, channel.send)
+        elif slot.state is None:
+            session = slot.state = self._exchange_session(channel.info, slot.send)
+            self._sessions.add(session)
+        else:
+            session = slot.state
+        try:
+            await session.driver.serve(channel)
+        finally:
+            if slot is None and session in self._sessions:
+                self.forget(session)
+
+    def _exchange_session(self, info: ChannelInfo, send: Any) -> Session:
+        session = self._session(info)
+        session.driver = Exchange(
+            session.connection, send, self.limits, self._handle(session), partial(_observe, session)
+        )
+        return session
+
+    def _session(self, info: ChannelInfo) -> Session:
+        one_shot = info.one_shot and info.session is None
+        connection = ServerConnection(self._config(), one_shot=one_shot, session_version=info.session_version)
+        return Session(self, connection, self._lifespan.value)
+
+    def _handle(self, session: Session) -> Callable[[RequestReceived], Coroutine[Any, Any, None]]:
+        answer = self._dispatcher.answer
+        return lambda event: answer(Request(session, event))
+
+    def track(self, session: Session) -> None:
+        """Have changes published to ``session``: it has subscribed."""
+        self._sessions.add(session)
+
+    def forget(self, session: Session) -> None:
+        """A session has ended."""
+        self._sessions.discard(session)
+        session.disconnected()
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Keep the server's lifespan entered. It is entered once, however many use it at the same time."""
         return self._lifespan()
 
+    def http_app(self, **options: Any) -> "StreamableHTTPApp":
+        """Return an ASGI application that serves this server: run it, or mount it anywhere; it needs no lifespan.
+
+        Args:
+            options: ``path`` (``/mcp``), ``allowed_hosts`` and ``allowed_origins`` (loopback only), ``cors``,
+                ``authenticate``, ``event_log``, ``retry_ms``; see `StreamableHTTPApp`.
+        """
+        from mcpcore.runtime.http import http_app
+
+        return http_app(self, **options)
+
+    def on_stop(self, callback: Callable[[], Any]) -> None:
+        """Have ``callback`` called by `stop`."""
+        self._stopping.append(callback)
+
     def stop(self) -> None:
         """End all connections as if their clients had: what is open is finished within ``limits.drain`` seconds."""
+        for callback in self._stopping:
+            callback()
         for session in list(self._sessions):
             session.driver.end()
 
@@ -231,6 +309,11 @@ class Server:
 
     def _config(self) -> ServerConfig:
         """What is offered now. Connections keep what they were told when they opened."""
+        if self._configured != self.registry.generation:
+            self._offer, self._configured = self._make_config(), self.registry.generation
+        return self._offer
+
+    def _make_config(self) -> ServerConfig:
         has = self.registry.has
         return ServerConfig(
             self.info,
@@ -265,7 +348,7 @@ def _observe(session: Session, event: Event) -> None:
         logger.debug("ignored a message of the client: %s", event.reason)
 
 
-def _server_transport(transport: Any, limits: Limits) -> ServerTransport:
+def _server_transport(transport: Any, limits: Limits) -> Any:
     if transport == "stdio":
         from mcpcore.transports.stdio_server import StdioServerTransport
 

@@ -1,0 +1,1 @@
+"""Streamable HTTP: a bare ASGI application for servers, a client on httpx."""
