@@ -1,4 +1,4 @@
-"""A server on stdio that passes everything on to a Unix socket and back. Usage: relay.py PATH"""
+"""A server on stdio that passes everything on to a TCP port of this machine and back. Usage: relay.py PORT"""
 
 import sys
 
@@ -6,12 +6,12 @@ import anyio
 
 from mcpcore.abc import Channel
 from mcpcore.protocol.messages import Kind, Outgoing
-from mcpcore.transports.lines import UnixClientTransport
+from mcpcore.transports.lines import TCPClientTransport
 from mcpcore.transports.stdio_server import StdioServerTransport
 
 
 async def handler(client: Channel) -> None:
-    async with UnixClientTransport(sys.argv[1]).open() as server, anyio.create_task_group() as tasks:
+    async with TCPClientTransport("127.0.0.1", int(sys.argv[1])).open() as server, anyio.create_task_group() as tasks:
 
         async def relay(source: Channel, target: Channel) -> None:
             try:

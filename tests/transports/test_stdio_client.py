@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,11 +84,11 @@ def is_running(pid: int) -> bool:
 
 
 @asynccontextmanager
-async def relayed_pair(folder: Path) -> AsyncGenerator[tuple[Channel, Channel]]:
+async def relayed_pair() -> AsyncGenerator[tuple[Channel, Channel]]:
     """A client's channel, and the other end of it beyond a server process."""
-    path = folder / "socket"
-    path.unlink(missing_ok=True)
-    async with await anyio.create_unix_listener(path) as listener, stdio(sys.executable, RELAY, path).open() as client:
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)
+    async with listener, stdio(sys.executable, RELAY, str(port)).open() as client:
         connected: list[anyio.abc.SocketStream] = []
 
         async def accept(stream: anyio.abc.SocketStream) -> None:
@@ -102,8 +101,8 @@ async def relayed_pair(folder: Path) -> AsyncGenerator[tuple[Channel, Channel]]:
             yield client, LineChannel(stream)
 
 
-async def test_it_keeps_the_promises_of_a_transport(tmp_path: Path) -> None:
-    await check_transport(partial(relayed_pair, tmp_path))
+async def test_it_keeps_the_promises_of_a_transport() -> None:
+    await check_transport(relayed_pair)
 
 
 async def test_a_message_of_64_000_000_bytes_passes_both_ways() -> None:
@@ -115,6 +114,12 @@ async def test_a_message_of_64_000_000_bytes_passes_both_ways() -> None:
                 tasks.start_soon(channel.send, [note(message)])
                 received.extend(each.data for each in await channel.receive())
     assert received == [message]
+
+
+async def test_the_channel_is_called_stdio() -> None:
+    with anyio.fail_after(LIMIT):
+        async with program().open() as channel:
+            assert channel.info.transport == "stdio"
 
 
 async def test_lines_that_are_no_messages_do_not_end_the_channel() -> None:
@@ -277,6 +282,29 @@ async def test_a_server_that_only_closes_its_output_has_ended_the_stream_and_has
             with pytest.raises(anyio.EndOfStream):
                 await channel.receive()
             assert channel.failure is None  # type: ignore[attr-defined]  # of this transport's channels
+
+
+async def test_a_server_that_only_closes_its_input_breaks_the_channel_and_has_not_failed() -> None:
+    with anyio.fail_after(LIMIT):
+        async with python("import os, sys, time; os.close(0); print(1, flush=True); time.sleep(60)").open() as channel:
+            assert await receive(channel) == 1
+            with pytest.raises(anyio.BrokenResourceError):
+                await channel.send([note(b"{}")])
+            assert channel.failure is None  # type: ignore[attr-defined]  # of this transport's channels
+
+
+async def test_closing_while_a_server_is_given_a_moment_to_exit_ends_receive() -> None:
+    with anyio.fail_after(LIMIT):
+        async with python("import os, sys; os.close(1); sys.stdin.read()").open() as channel:
+
+            async def receive_nothing() -> None:
+                with pytest.raises((anyio.ClosedResourceError, anyio.EndOfStream)):
+                    await channel.receive()
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(receive_nothing)
+                await anyio.sleep(0.2)
+                await channel.aclose()
 
 
 async def test_an_unterminated_last_message_is_received_when_a_server_exits() -> None:
