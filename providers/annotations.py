@@ -1,17 +1,24 @@
 """Reading annotations: strings resolved with the names that were in scope, wrappers taken off one at a time."""
 
+import inspect
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
-from types import FrameType, MethodType, NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from types import MethodType, NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
 
 from mcpcore.exceptions import DefinitionError
 
 __all__ = ["describe", "enclosing_names", "innermost", "layers", "resolve", "split_annotated", "split_optional"]
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_INSIDE: Final = (
+    # what wraps: where it keeps what it wraps
+    (partial, "func"),
+    (MethodType, "__func__"),
+    (staticmethod, "__func__"),
+    (classmethod, "__func__"),
+)
 _CO_OPTIMIZED = 0x0001  # set for function bodies, clear for class and module bodies
 
 
@@ -21,22 +28,24 @@ def layers(fn: Any) -> Iterator[Any]:
     Partials, bound methods, static and class methods and `functools.wraps` wrappers are taken off one by one; an object
     with ``__call__`` is followed by that method.
     """
-    while True:
-        yield fn
-        if isinstance(fn, partial):
-            fn = fn.func
-        elif isinstance(fn, MethodType | staticmethod | classmethod):
-            fn = fn.__func__
-        elif not hasattr(fn, "__code__") and not isinstance(fn, type) and hasattr(type(fn).__call__, "__code__"):
-            if not hasattr(fn, "__wrapped__"):
-                fn = type(fn).__call__
-                continue
-            yield type(fn).__call__
-            fn = fn.__wrapped__
-        elif hasattr(fn, "__wrapped__"):
-            fn = fn.__wrapped__
-        else:
-            return
+    yield fn
+    inside = next((name for kind, name in _INSIDE if isinstance(fn, kind)), None)
+    if inside is not None:
+        yield from layers(getattr(fn, inside))
+        return
+    own_call, wrapped = _own_call(fn), getattr(fn, "__wrapped__", None)
+    if own_call is not None:
+        yield from layers(own_call) if wrapped is None else (own_call,)
+    if wrapped is not None:
+        yield from layers(wrapped)
+
+
+def _own_call(fn: Any) -> Any:
+    """Return ``__call__`` as the class of an object defines it; None for functions, and for classes themselves."""
+    if hasattr(fn, "__code__") or inspect.isclass(fn) or not callable(fn):
+        return None
+    call: Any = type(fn).__call__
+    return call if hasattr(call, "__code__") else None
 
 
 def innermost(fn: Any) -> Any:
@@ -54,7 +63,7 @@ def enclosing_names(fn: Any) -> dict[str, Any]:
     annotations: Mapping[str, Any] = getattr(innermost(fn), "__annotations__", {})
     wanted = {name for text in annotations.values() if isinstance(text, str) for name in _IDENTIFIER.findall(text)}
     found: dict[str, Any] = {}
-    frame: FrameType | None = sys._getframe(1)
+    frame = inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "mcpcore":
         frame = frame.f_back
     while wanted and frame is not None and frame.f_locals is not frame.f_globals:
@@ -75,7 +84,7 @@ def resolve(fn: Any, annotations: Mapping[str, Any], names: Mapping[str, Any]) -
     function = innermost(fn)
     module = getattr(function, "__globals__", {})
     local = {**_closure(function), **names}
-    resolved = {}
+    resolved: dict[str, Any] = {}
     for parameter, annotation in annotations.items():
         holder = SimpleNamespace(__annotations__={parameter: annotation})
         try:
@@ -97,7 +106,7 @@ def resolve(fn: Any, annotations: Mapping[str, Any], names: Mapping[str, Any]) -
 def _closure(function: Any) -> dict[str, Any]:
     """Return the enclosing functions' variables that ``function`` uses itself."""
     names: tuple[str, ...] = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    found = {}
+    found: dict[str, Any] = {}
     for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
         try:
             found[name] = cell.cell_contents

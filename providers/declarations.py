@@ -38,6 +38,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MARK: Final = "__mcpcore_declared__"
+_UNBOUND: Any = (staticmethod, classmethod)
 
 
 # -- hints -------------------------------------------------------------------------------------------------------
@@ -360,7 +361,7 @@ def read_decorator(
 ) -> Any:
     """Read any of the call forms of ``decorator`` and hand function and declaration to ``use``, now or when applied."""
     declaration_type, positional = _FORMS[decorator]
-    function = None
+    function: Any = None
     if args:
         first, *surplus = args
         if surplus:
@@ -371,7 +372,7 @@ def read_decorator(
                     f"@{decorator}: {positional} is given twice, {first!r} and {options[positional]!r}"
                 )
             options = {positional: first, **options}
-        elif callable(first) or isinstance(first, staticmethod | classmethod):
+        elif callable(first) or isinstance(first, _UNBOUND):
             function = first
         elif first is not None:
             raise DefinitionError(f"@{decorator} cannot be applied to {first!r}; it takes a function")
@@ -390,7 +391,7 @@ def read_decorator(
 
 def _mark(fn: Any, declaration: Declaration) -> None:
     # On the function itself, not on the static or class method around it: attribute access unwraps those.
-    target = fn.__func__ if isinstance(fn, staticmethod | classmethod) else fn
+    target = fn.__func__ if isinstance(fn, _UNBOUND) else fn
     if isinstance(target, type) or not callable(target):
         raise DefinitionError(f"{target!r} cannot be marked as a handler: mark a function, a method or an instance")
     declared = Declared(declaration, enclosing_names(target))
@@ -405,6 +406,6 @@ def _mark(fn: Any, declaration: Declaration) -> None:
 
 def declarations_of(fn: Any) -> tuple[Declared, ...]:
     """Return what was declared on ``fn``, in the order of application."""
-    target = fn.__func__ if isinstance(fn, staticmethod | classmethod) else fn
-    found = getattr(target, _MARK, ())
-    return found if isinstance(found, tuple) else ()  # an object that answers every attribute has none
+    target = fn.__func__ if isinstance(fn, _UNBOUND) else fn
+    found: tuple[Declared, ...] = getattr(target, _MARK, ())
+    return found if type(found) is tuple else ()  # an object that answers every attribute has none

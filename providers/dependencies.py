@@ -96,8 +96,8 @@ class Step(Struct, frozen=True):
         """Return the value for this request."""
         arguments = {name: use(scope) for name, use in self.uses}
         positional = [arguments.pop(name) for name in self.signature.positional if name in arguments]
-        value = await self._run(scope, partial(self.signature.function, *positional, **arguments))
-        if hasattr(type(value), "__await__"):
+        value: Any = await self._run(scope, partial(self.signature.function, *positional, **arguments))
+        if hasattr(value.__class__, "__await__"):
             value = await value
         if not self.managed:
             return value
@@ -183,7 +183,7 @@ def wire(signature: Signature, kind: Kind, provide: Callable[[InjectedParameter]
 class _Wiring:
     def __init__(self, handler: Signature, kind: Kind, provide: Callable[[InjectedParameter], Provide]) -> None:
         self.handler = handler
-        self.kind = kind
+        self.kind: Kind = kind
         self.provide = provide
         self.steps: list[Step] = []
         self.questions: dict[str, Question] = {}
@@ -249,6 +249,8 @@ class _Wiring:
         return Question(Elicit(elicit.message, record), None if is_record else name, optional)
 
 
+_GENERATOR: Any = Generator
+_ASYNC_GENERATOR: Any = AsyncGenerator
 _MANAGERS: Final = (AbstractContextManager, AbstractAsyncContextManager)
 
 
@@ -270,12 +272,16 @@ def _argument(name: str, scope: Scope) -> Any:
 
 def _manager(value: Any) -> AbstractContextManager[Any] | AbstractAsyncContextManager[Any]:
     """Return a context manager for what a managed function gave: one already, or a generator that yields once."""
-    if isinstance(value, Generator):
-        return contextmanager(lambda: value)()
-    if isinstance(value, AsyncGenerator):
-        return asynccontextmanager(lambda: value)()
+    if isinstance(value, _GENERATOR):
+        return contextmanager(partial(_same, value))()
+    if isinstance(value, _ASYNC_GENERATOR):
+        return asynccontextmanager(partial(_same, value))()
     managed: AbstractContextManager[Any] | AbstractAsyncContextManager[Any] = value
     return managed
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _name(function: Any) -> str:

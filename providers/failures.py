@@ -9,7 +9,7 @@ Everything that another kind of handler raises becomes a JSON-RPC error. All of 
 import logging
 import secrets
 from collections.abc import Callable, Iterator
-from typing import Final, NoReturn
+from typing import Final, NoReturn, cast
 
 from mcpcore.exceptions import CapabilityError, InsufficientScope, MCPCoreError, McpError, ResourceNotFound, ToolError
 from mcpcore.providers.schema import InvalidArguments, InvalidValue
@@ -148,7 +148,7 @@ def _message(exc: BaseException) -> str:
 
 def _leaves(exc: BaseException) -> Iterator[BaseException]:
     if isinstance(exc, BaseExceptionGroup):
-        for each in exc.exceptions:
+        for each in cast("BaseExceptionGroup[BaseException]", exc).exceptions:
             yield from _leaves(each)
     else:
         yield exc

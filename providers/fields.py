@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING
 from dataclasses import Field as DataclassField
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import NODEFAULT, UNSET
@@ -21,7 +21,8 @@ __all__ = ["Rename", "read_field"]
 
 Rename = Literal["camel"] | None
 
-_MsgspecField: Final = type(msgspec.field())
+_DataclassField: Any = DataclassField
+_MsgspecField: Any = msgspec.field().__class__
 
 
 def read_field(
@@ -66,7 +67,7 @@ def _default(default: Any) -> tuple[Any, Callable[[], Any] | None]:
     """Return the default value, or `UNSET`, and the factory that makes one."""
     if default is inspect.Parameter.empty:
         return UNSET, None
-    if isinstance(default, DataclassField):
+    if isinstance(default, _DataclassField):
         return _known(default.default, MISSING), _known(default.default_factory, MISSING) or None
     if isinstance(default, _MsgspecField):
         return _known(default.default, NODEFAULT), _known(default.default_factory, NODEFAULT) or None

@@ -229,7 +229,8 @@ class TemplateHandler(ResourceHandler):
 
     def _fields_of(self, template: URITemplate) -> list[Field]:
         """Return the fields under the names that the template gives them."""
-        where, fields = self.signature.where, []
+        where = self.signature.where
+        fields: list[Field] = []
         variables = dict.fromkeys(template.variables)
         for field in self.signature.fields:
             variable = next((name for name in (field.alias, field.name) if name in variables), None)

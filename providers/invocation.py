@@ -92,7 +92,7 @@ def _invoke_imperative(signature: Signature, steps: Steps) -> Invoke:
             result = body(bind(params, source), params, source, version)
         except FAILURES as exc:
             return fail(exc, params, version)
-        return finish(result, params, version) if hasattr(type(result), "__await__") else result
+        return finish(result, params, version) if _gives(result, "__await__") else result
 
     return invoke
 
@@ -113,7 +113,7 @@ def make_invoke_async(signature: Signature, steps: Steps, plan: Plan | None, *, 
             return await body(values, params, source, version)
         work = partial(body, values, params, source, version)
         result = await in_thread(run_sync, work) if thread else work()
-        return await result if hasattr(type(result), "__await__") else result
+        return await result if _gives(result, "__await__") else result
 
     async def invoke(params: Any, source: Source | None, version: str, run_sync: RunSync) -> Any:
         try:
@@ -154,7 +154,7 @@ def _imperative(signature: Signature, steps: Steps) -> Body:
 
     def body(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
         value = call(**values)
-        if hasattr(type(value), "__await__"):
+        if _gives(value, "__await__"):
             return _late(admit(value), shape, params, version)
         return shape(value, params, version)
 
@@ -170,7 +170,7 @@ def _generator(signature: Signature, steps: Steps, threaded: bool) -> Body:
 
     def body(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
         value = call(**values)
-        if not hasattr(type(value), "__next__"):  # a wrapper that drained it already
+        if not _gives(value, "__next__"):  # a wrapper that drained it already
             return shape(value, params, version)
         return collect(_drain(value, _notify(source, threaded)), params, version)
 
@@ -182,7 +182,7 @@ def _awaitable(signature: Signature, steps: Steps) -> Body:
 
     async def body(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
         value = call(**values)
-        if hasattr(type(value), "__await__"):  # unless a wrapper drove it to its end
+        if _gives(value, "__await__"):  # unless a wrapper drove it to its end
             value = await value
         return shape(value, params, version)
 
@@ -194,13 +194,18 @@ def _stream(signature: Signature, steps: Steps) -> Body:
 
     async def body(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
         value = call(**values)
-        if hasattr(type(value), "__await__"):
+        if _gives(value, "__await__"):
             value = await value
-        if not hasattr(type(value), "__aiter__"):
+        if not _gives(value, "__aiter__"):
             return shape(value, params, version)
         return collect(await _drain_async(value, _notify(source, False)), params, version)
 
     return body
+
+
+def _gives(value: object, method: str) -> bool:
+    """Tell whether the class of ``value`` has ``method``; an object that answers every attribute has none."""
+    return hasattr(type(value), method)
 
 
 def _notify(source: Source | None, threaded: bool) -> Notify:
@@ -214,7 +219,7 @@ def _to_nobody(item: Progress | Log) -> None:
 
 
 def _drain(items: Iterator[Any], notify: Notify) -> list[Any]:
-    kept = []
+    kept: list[Any] = []
     for item in items:
         if isinstance(item, Progress | Log):
             notify(item)
@@ -224,7 +229,7 @@ def _drain(items: Iterator[Any], notify: Notify) -> list[Any]:
 
 
 async def _drain_async(items: AsyncIterator[Any], notify: Notify) -> list[Any]:
-    kept = []
+    kept: list[Any] = []
     try:
         async for item in items:
             if isinstance(item, Progress | Log):

@@ -366,7 +366,7 @@ def _name(function: Any, inner: Any) -> str:
 
 def _place(function: Any, inner: Any) -> tuple[str, str]:
     """Return the qualified name, and ``file:line`` relative to the working directory where that is shorter."""
-    named = inner if hasattr(inner, "__qualname__") else type(function)
+    named: Any = inner if hasattr(inner, "__qualname__") else function.__class__
     qualname = f"{getattr(named, '__module__', None) or '?'}.{named.__qualname__}"
     code = getattr(inner, "__code__", None)
     if code is None:
