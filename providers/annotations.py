@@ -29,15 +29,20 @@ def layers(fn: Any) -> Iterator[Any]:
     with ``__call__`` is followed by that method.
     """
     yield fn
-    inside = next((name for kind, name in _INSIDE if isinstance(fn, kind)), None)
+    inside = _inside(fn)
     if inside is not None:
-        yield from layers(getattr(fn, inside))
+        yield from layers(inside)
         return
     own_call, wrapped = _own_call(fn), getattr(fn, "__wrapped__", None)
     if own_call is not None:
         yield from layers(own_call) if wrapped is None else (own_call,)
     if wrapped is not None:
         yield from layers(wrapped)
+
+
+def _inside(fn: Any) -> Any:
+    """Return what a partial or a method is made of; None for anything else."""
+    return next((getattr(fn, name) for kind, name in _INSIDE if isinstance(fn, kind)), None)
 
 
 def _own_call(fn: Any) -> Any:
