@@ -1,6 +1,10 @@
 """The client's role: opening, stamping requests, telling answers apart, and what the server may ask.
 
 A `ClientConnection` is told to `negotiate` first. Until `VersionNegotiated` comes, requests may not be sent.
+
+Clients of modern servers never send an answer, whatever comes (2026-07-28, basic/transports/stdio, "Sending Messages"),
+and to legacy servers only under the id of a request: an error without one tells a server nothing, and what broke a rule
+was often no message at all, but something that was printed.
 """
 
 from collections.abc import Mapping
@@ -8,19 +12,23 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mcpcore.exceptions import LocalProtocolError
 from mcpcore.limits import Limits
 from mcpcore.protocol import codec
+from mcpcore.protocol._tables import EXCHANGE, ExchangeStep, advance
 from mcpcore.protocol.connection import (
     Batch,
     Connection,
     Inbound,
     Outbound,
+    check_versions,
     decoder_of,
     encode_fitted,
+    take_meta,
     unknown_method,
+    without,
 )
 from mcpcore.protocol.events import (
     Event,
@@ -38,7 +46,7 @@ from mcpcore.protocol.events import (
 from mcpcore.protocol.messages import Incoming
 from mcpcore.protocol.negotiation import Discover, Fail, Initialize, Settled, Step, VersionNegotiator
 from mcpcore.types._base import Object
-from mcpcore.types.jsonrpc import INVALID_PARAMS, Envelope, ErrorData, RequestId
+from mcpcore.types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, Envelope, ErrorData, RequestId
 from mcpcore.types.lifecycle import (
     ClientCapabilities,
     DiscoverResult,
@@ -59,7 +67,7 @@ from mcpcore.types.meta import (
 )
 from mcpcore.types.methods import Direction, Method, declared, methods_of
 from mcpcore.types.subscriptions import AcknowledgedParams, ListenParams, SubscriptionFilter
-from mcpcore.types.utilities import CancelledParams, InputRequest, NotificationParams
+from mcpcore.types.utilities import CancelledParams, EmptyParams, InputRequest, NotificationParams
 from mcpcore.versions import LATEST_LEGACY, VERSIONS, Era
 
 __all__ = ["ClientConfig", "ClientConnection"]
@@ -75,6 +83,9 @@ class ClientConfig:
         versions: The revisions to speak.
         extensions: Further methods, one row each.
         limits: See `Limits`.
+
+    Raises:
+        ValueError: No revisions, or one that mcpcore does not speak.
     """
 
     info: Implementation
@@ -83,11 +94,25 @@ class ClientConfig:
     extensions: tuple[Method, ...] = ()
     limits: Limits = field(default_factory=Limits)
 
+    def __post_init__(self) -> None:
+        check_versions(self.versions)
+
+
+class _Answers(Object):
+    """What a request carries that answers an earlier one."""
+
+    input_responses: dict[str, Raw] | None = None
+    request_state: str | None = None
+
+    @classmethod
+    def of(cls, params: Any) -> "_Answers":
+        return cls(params.input_responses, params.request_state)
+
 
 class _Head(Struct, rename="camel"):
     """The members of a modern result that say how to read the rest."""
 
-    result_type: str = "complete"
+    result_type: str | None = None
     input_requests: dict[str, InputRequest] | None = None
     request_state: str | None = None
 
@@ -100,8 +125,16 @@ class _Identified(Struct):
     meta: _ServerMeta | None = msgspec.field(name="_meta", default=None)
 
 
+class _RequestMeta(Struct):
+    token: int | str | None = msgspec.field(name=PROGRESS_TOKEN, default=None)
+
+
+_LISTEN: Final = methods_of(Direction.TO_SERVER, VERSIONS[-1])["subscriptions/listen"]
 _DISCOVER: Final = methods_of(Direction.TO_SERVER, VERSIONS[-1])["server/discover"]
 _INITIALIZE: Final = methods_of(Direction.TO_SERVER, LATEST_LEGACY)["initialize"]
+_PING: Final = methods_of(Direction.TO_CLIENT, LATEST_LEGACY)["ping"]
+_RESERVED: Final = {PROGRESS_TOKEN, PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES, LOG_LEVEL}
+_OURS: Final = {"initialize", "notifications/initialized", "notifications/cancelled", "notifications/progress"}
 
 
 class ClientConnection(Connection):
@@ -112,11 +145,11 @@ class ClientConnection(Connection):
         self.config = config
         self.server: ServerFacts | None = None
         self._negotiator = VersionNegotiator(config.versions)
+        self._negotiating = False
         self._opening: RequestId | None = None
         self._outgoing: Mapping[str, Method] = {}
         self._incoming: Mapping[str, Method] = {}
         self._meta = b""
-        self._listening: dict[RequestId, bool] = {}
 
     # -- opening -------------------------------------------------------------------------------------------------
 
@@ -126,16 +159,16 @@ class ClientConnection(Connection):
         Raises:
             LocalProtocolError: It has been called before.
         """
-        if self._opening is not None or self.server is not None:
+        if self._negotiating:
             raise LocalProtocolError("negotiate() is called once")
         self._take(self._negotiator.start())
+        self._negotiating = True
 
     def probe_timed_out(self) -> list[Event]:
         """Take note that ``server/discover`` was not answered in time. Does nothing once it has been."""
-        opening = self._outbound.get(self._opening) if self._opening is not None else None
-        if opening is None or opening.method is not _DISCOVER:
+        if self._opening is None or not self.is_probing:
             return []
-        del self._outbound[self._opening]  # type: ignore[arg-type]  # it was found under this key
+        self._finish(self._outbound, self._opening, ExchangeStep.CANCEL)
         return self._take(self._negotiator.discover_failed(None))
 
     @property
@@ -147,33 +180,29 @@ class ClientConnection(Connection):
     def _take(self, step: Step) -> list[Event]:
         if isinstance(step, Discover):
             meta = b'"_meta":' + codec.encode(self._base_meta(step.version))
-            self._opening = self._request(_DISCOVER, codec.EMPTY, codec.splice(codec.EMPTY, meta))
+            self._opening = self._request(self._take_id(), Outbound(_DISCOVER), codec.splice(codec.EMPTY, meta))
         elif isinstance(step, Initialize):
             params = InitializeParams(step.version, self.config.capabilities, self.config.info)
-            body = encode_fitted(params, step.version)
-            self._opening = self._request(_INITIALIZE, body, body)
+            self._opening = self._request(self._take_id(), Outbound(_INITIALIZE), encode_fitted(params, step.version))
         elif isinstance(step, Fail):
             self._opening = None
             return [NegotiationFailed(step.reason, step.error)]
         return []
 
     def _opened(self, exchange: Outbound, raw: Raw) -> list[Event]:
+        """Take the answer that opens the connection.
+
+        Raises:
+            msgspec.DecodeError: It cannot be used.
+        """
         if exchange.method is _DISCOVER:
-            try:
-                found: DiscoverResult = decoder_of(DiscoverResult)(raw)
-            except msgspec.DecodeError:
-                # No modern server answers like this; some legacy ones answer anything.
-                return self._take(self._negotiator.discover_failed(ErrorData(INVALID_PARAMS, "not a discovery")))
+            found: DiscoverResult = decoder_of(DiscoverResult)(raw)
             step = self._negotiator.discovered(found.supported_versions)
             if not isinstance(step, Settled):
                 return self._take(step)
             facts = ServerFacts(_identity(raw), found.capabilities, found.instructions, step.version, Era.MODERN)
             return self._settle_version(facts)
-        try:
-            answer: InitializeResult = decoder_of(InitializeResult)(raw)
-        except msgspec.DecodeError as error:
-            self._opening = None
-            return [NegotiationFailed(f"the answer to initialize cannot be used: {error}")]
+        answer: InitializeResult = decoder_of(InitializeResult)(raw)
         step = self._negotiator.initialized(answer.protocol_version)
         if not isinstance(step, Settled):
             return self._take(step)
@@ -220,8 +249,19 @@ class ClientConnection(Connection):
         Raises:
             LocalProtocolError: Nothing has been negotiated, or the revision or the server lacks the method.
         """
-        body = codec.EMPTY if params is None else encode_fitted(params, self._negotiated().version)
-        return self._send(self._method(method), body, b"", meta, progress, log_level)
+        row = self._method(method)
+        version = self._negotiated().version
+        params, own = (EmptyParams(), {}) if params is None else take_meta(params)
+        members = {name: value for name, value in (own | (meta or {})).items() if name not in _RESERVED}
+        if log_level is not None and self._negotiated().era is Era.MODERN:
+            members[LOG_LEVEL] = log_level
+        if not row.input_required:
+            return self._send(row, encode_fitted(params, version), b"", members, progress)
+        # What answers an earlier round belongs to this one only.
+        first = without(params, "input_responses", "request_state")
+        body = encode_fitted(first, version)
+        added = b"" if first is params else encode_fitted(_Answers.of(params), version)[1:-1]
+        return self._send(row, body, added, members, progress)
 
     def retry(self, required: InputRequired, responses: dict[str, Object], *, progress: bool = False) -> RequestId:
         """Ask again with the inputs that the server wanted: a new request with a new id.
@@ -232,19 +272,13 @@ class ClientConnection(Connection):
             progress: Ask for progress notifications.
         """
         version = self._negotiated().version
-        members: list[bytes] = []
-        if responses:
-            fitted = {key: Raw(encode_fitted(response, version)) for key, response in responses.items()}
-            members.append(b'"inputResponses":' + codec.encode(fitted))
-        if required.request_state is not None:
-            members.append(b'"requestState":' + codec.encode(required.request_state))
-        return self._send(self._method(required.method), required.params, b",".join(members), None, progress, None)
+        fitted = {key: Raw(encode_fitted(response, version)) for key, response in responses.items()}
+        added = codec.encode(_Answers(fitted or None, required.request_state))[1:-1]
+        return self._send(self._method(required.method), required.params, added, required.meta, progress)
 
     def listen(self, wanted: SubscriptionFilter) -> RequestId:
         """Open a subscription (modern). `SubscriptionAcknowledged` tells what was granted; `cancel` ends it."""
-        id = self.send_request("subscriptions/listen", ListenParams(wanted))
-        self._listening[id] = False
-        return id
+        return self.send_request(_LISTEN.name, ListenParams(wanted))
 
     def send_notification(self, method: str, params: Object | None = None) -> None:
         """Queue a notification. Modern servers get none but ``notifications/cancelled``, which `cancel` sends.
@@ -253,34 +287,24 @@ class ClientConnection(Connection):
             LocalProtocolError: Nothing has been negotiated, or the revision lacks the notification.
         """
         row = self._method(method, notification=True)
-        self._notify(row.name, NotificationParams() if params is None else params, self._negotiated().version)
+        self._notify(row.name, NotificationParams() if params is None else params, self._spoken_version())
 
-    def _send(
-        self,
-        row: Method,
-        body: bytes,
-        members: bytes,
-        meta: dict[str, Any] | None,
-        progress: bool,
-        log_level: LogLevel | None,
-    ) -> RequestId:
+    def _send(self, row: Method, body: bytes, added: bytes, meta: dict[str, Any], progress: bool) -> RequestId:
+        """Queue a request: its parameters, further members of them, and ``_meta`` as its revision wants it."""
         id = self._take_id()
-        stamps = [members] if members else []
-        extra = dict(meta or {})
-        if progress:
-            extra[PROGRESS_TOKEN] = id
-        modern = self._negotiated().era is Era.MODERN
-        if modern and log_level is not None:
-            extra[LOG_LEVEL] = log_level
-        if modern:
-            known = codec.splice(codec.encode(extra), self._meta[1:-1]) if extra else self._meta
-            stamps.append(b'"_meta":' + known)
-        elif extra:
-            stamps.append(b'"_meta":' + codec.encode(extra))
-        return self._request(row, body, codec.splice(body, *stamps), progress=progress, id=id)
+        members = {**meta, PROGRESS_TOKEN: id} if progress else meta
+        stamp = codec.encode(members)
+        if self._negotiated().era is Era.MODERN:
+            stamp = codec.splice(stamp, self._meta[1:-1])
+        stamps = [added] if added else []
+        if stamp != codec.EMPTY:
+            stamps.append(b'"_meta":' + stamp)
+        return self._request(id, Outbound(row, body, meta, progress), codec.splice(body, *stamps))
 
     def _method(self, name: str, *, notification: bool = False) -> Method:
         server = self._negotiated()
+        if name in _OURS:
+            raise LocalProtocolError(f"{name} is sent by the core itself")
         row = self._outgoing.get(name)
         if row is None or (row.result is None) is not notification:
             kind = "notification" if notification else "request"
@@ -296,102 +320,127 @@ class ClientConnection(Connection):
 
     def cancel(self, request_id: RequestId, reason: str | None = None) -> None:
         """Withdraw a request of ours. ``initialize`` is never cancelled (2025-11-25, basic/utilities/cancellation)."""
-        self._listening.pop(request_id, None)
         if request_id == self._opening:
-            self._outbound.pop(request_id, None)
+            self._finish(self._outbound, request_id, ExchangeStep.CANCEL)
+            self._opening = None
             return
         super().cancel(request_id, reason)
 
-    def _queue_cancelled(self, request_id: RequestId, reason: str | None) -> None:
-        params = CancelledParams(request_id, reason)
-        self._notify("notifications/cancelled", params, self._negotiated().version, cancels=request_id)
+    def _spoken_version(self) -> str:
+        return self._negotiated().version
 
     # -- answers -------------------------------------------------------------------------------------------------
 
+    def _receive_answer(self, envelope: Envelope) -> list[Event]:
+        if self._opening is not None and envelope.id in (None, UNSET) and not codec.absent(envelope.error):
+            # Nothing else is open, so this is meant for it: some servers lose the id of what they do not know.
+            envelope.id = self._opening
+        return super()._receive_answer(envelope)
+
     def _result_received(self, id: RequestId, exchange: Outbound, raw: Raw) -> list[Event]:
         if id == self._opening:
-            del self._outbound[id]
-            return self._opened(exchange, raw)
+            try:
+                events = self._opened(exchange, raw)
+            except codec.UNDECODABLE as error:
+                return self._broken_answer(id, f"its result is malformed: {error}")
+            self._finish(self._outbound, id, ExchangeStep.ANSWER)
+            return events
         if self._negotiated().era is Era.LEGACY:
-            return [self._typed_result(id, exchange, raw)]
-        if id in self._listening:
-            del self._outbound[id], self._listening[id]
-            return [SubscriptionEnded(id, graceful=True)]
+            return self._typed_result(id, exchange, raw)
+        if exchange.method is _LISTEN:
+            self._finish(self._outbound, id, ExchangeStep.ANSWER)
+            return [SubscriptionEnded(id)]
         try:
-            head = decoder_of(_Head)(raw)
-        except msgspec.DecodeError as error:
-            return [self._broken_answer(id, f"its result is malformed: {error}")]
-        if head.result_type == "complete":
-            return [self._typed_result(id, exchange, raw)]
+            head: _Head = decoder_of(_Head)(raw)
+        except codec.UNDECODABLE as error:
+            return self._broken_answer(id, f"its result is malformed: {error}")
+        if head.result_type is None or head.result_type == "complete":
+            return self._typed_result(id, exchange, raw)
         if head.result_type != "input_required":
-            return [self._broken_answer(id, f"resultType {head.result_type!r} is unknown")]
+            return self._broken_answer(id, f"resultType {head.result_type!r} is unknown")
         if not exchange.method.input_required:
-            return [self._broken_answer(id, "this method is never answered input_required")]
+            return self._broken_answer(id, "this method is never answered input_required")
         if not head.input_requests and head.request_state is None:
-            return [self._broken_answer(id, "input_required without inputRequests and requestState")]
-        del self._outbound[id]
-        return [InputRequired(id, head.input_requests or {}, head.request_state, exchange.method.name, exchange.params)]
+            return self._broken_answer(id, "input_required without inputRequests and requestState")
+        self._finish(self._outbound, id, ExchangeStep.ANSWER)
+        name, requests = exchange.method.name, head.input_requests or {}
+        return [InputRequired(id, requests, head.request_state, name, exchange.params, exchange.meta)]
 
     def _error_received(self, id: RequestId, exchange: Outbound, error: ErrorData) -> list[Event]:
+        events = super()._error_received(id, exchange, error)
         if id == self._opening:
-            discovering = exchange.method is _DISCOVER
-            negotiator = self._negotiator
-            return self._take(negotiator.discover_failed(error) if discovering else negotiator.initialize_failed(error))
-        self._listening.pop(id, None)
-        return super()._error_received(id, exchange, error)
+            return self._refused(exchange, error)
+        return [SubscriptionEnded(id, error)] if exchange.method is _LISTEN else events
+
+    def _broken_answer(self, id: RequestId, what: str) -> list[Event]:
+        exchange = self._outbound[id]
+        events = super()._broken_answer(id, what)
+        if id == self._opening:  # as good as an error; no modern server answers discover like this
+            return events + self._refused(exchange, ErrorData(INVALID_REQUEST, what))
+        if exchange.method is _LISTEN:
+            events.append(SubscriptionEnded(id, ErrorData(INVALID_REQUEST, what)))
+        return events
+
+    def _refused(self, exchange: Outbound, error: ErrorData) -> list[Event]:
+        negotiator = self._negotiator
+        discovering = exchange.method is _DISCOVER
+        return self._take(negotiator.discover_failed(error) if discovering else negotiator.initialize_failed(error))
 
     # -- what the server sends by itself -------------------------------------------------------------------------
 
     def _receive_request(
         self, message: Incoming, envelope: Envelope, id: RequestId, batch: Batch | None
     ) -> list[Event]:
-        name = str(envelope.method)
-        row = self._incoming.get(name)
-        if row is None or row.result is None:
-            if name == "ping" and self.server is None:  # pings may come before the handshake is done
-                row = methods_of(Direction.TO_CLIENT, LATEST_LEGACY)["ping"]
-            else:
-                return [self._reject(unknown_method(name), message, id, batch)]
-        if not declared(self.config.capabilities, row.capability):
+        name = envelope.method or ""
+        row = _PING if name == "ping" and self.server is None else self._incoming.get(name)  # it may come that early
+        if row is None or row.result is None or not declared(self.config.capabilities, row.capability):
             return [self._reject(unknown_method(name), message, id, batch)]
         try:
             params = decoder_of(row.params)(codec.EMPTY if codec.absent(envelope.params) else envelope.params)
-            progress_token = _progress_token(params.meta)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            meta: _RequestMeta = decoder_of(_RequestMeta)(codec.EMPTY if codec.absent(params.meta) else params.meta)
+        except codec.UNDECODABLE as error:
             problem = ErrorData(INVALID_PARAMS, f"Invalid params: {error}")
             return [self._reject(problem, message, id, batch)]
         version = self.server.version if self.server else LATEST_LEGACY
-        exchange = Inbound(row, version, message.tag, batch)
-        exchange.progress_token = progress_token
-        self._open(id, exchange)
+        self._open(id, Inbound(row, version, message.tag, batch, progress_token=meta.token))
         if name == "ping":
             self.send_result(id, EmptyResult())
             return []
-        return [RequestReceived(id, row, params, None, progress_token, None, message.scope)]
+        return [RequestReceived(id, row, params, None, meta.token, None, message.scope)]
 
     def _incoming_notification(self, method: str) -> Method | None:
         row = self._incoming.get(method)
         return row if row is not None and row.result is None else None
 
     def _notified(self, row: Method, params: Any, message: Incoming) -> list[Event]:
-        meta: dict[str, Any] = params.meta or {}
+        meta: dict[str, Any] = getattr(params, "meta", None) or {}
         id = meta.get(SUBSCRIPTION_ID)
         if id is None or self._negotiated().era is Era.LEGACY:
             return [NotificationReceived(row, params, message.scope)]
-        if id not in self._listening:
+        exchange = self._subscription(id)
+        if exchange is None:
             return [MessageIgnored(f"{row.name} of {id!r}, which is no subscription of ours")]
-        if isinstance(params, AcknowledgedParams):
-            self._listening[id] = True
-            return [SubscriptionAcknowledged(id, params.notifications)]
-        return [SubscriptionNotified(id, row, params)]
+        if not isinstance(params, AcknowledgedParams):
+            return [SubscriptionNotified(id, row, params)]
+        if ExchangeStep.ACKNOWLEDGE not in EXCHANGE[exchange.state]:
+            return [MessageIgnored(f"{row.name} of {id!r} came twice")]
+        exchange.state = advance(EXCHANGE, exchange.state, ExchangeStep.ACKNOWLEDGE)
+        return [SubscriptionAcknowledged(id, params.notifications)]
+
+    def _subscription(self, id: Any) -> Outbound | None:
+        """Return the open subscription of this id. It comes from the server, and True is no 1."""
+        exchange = self._outbound.get(id) if type(id) in (int, str) else None
+        return exchange if exchange is not None and exchange.method is _LISTEN else None
 
     def _cancelled(self, params: CancelledParams) -> list[Event]:
         id = params.request_id
-        if id is not None and id in self._listening:  # a server ends a subscription like this on a shared channel
-            del self._listening[id]
-            self._outbound.pop(id, None)
-            return [SubscriptionEnded(id, graceful=True)]
+        if id is not None and self._subscription(id):  # a server ends a subscription like this on a shared channel
+            self._finish(self._outbound, id, ExchangeStep.CANCEL)
+            return [SubscriptionEnded(id)]
         return super()._cancelled(params)
+
+    def _may_refuse(self, id: RequestId | UnsetType) -> bool:
+        return id is not UNSET and (self.server is None or self.server.era is Era.LEGACY)
 
     def _accepts_batches(self) -> bool:
         return self.server is not None and self.server.version == "2025-03-26"
@@ -400,16 +449,6 @@ class ClientConnection(Connection):
 def _undeclared_is_fine(method: str, version: str) -> bool:
     """2024-11-05 has completion and no capability for it."""
     return method == "completion/complete" and version < "2025-03-26"
-
-
-def _progress_token(raw: Any) -> Any:
-    if raw is UNSET:
-        return None
-    return decoder_of(_Token)(raw).token
-
-
-class _Token(Struct):
-    token: int | str | None = msgspec.field(name=PROGRESS_TOKEN, default=None)
 
 
 def _identity(raw: Raw) -> Implementation | None:

@@ -7,15 +7,17 @@ Writing: results and parameters are encoded once and the members that the protoc
 were encoded before, so that adding them costs no second pass.
 """
 
-from typing import Any, Final
+from itertools import accumulate
+from typing import Any, Final, cast
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mcpcore.types.jsonrpc import INVALID_REQUEST, PARSE_ERROR, Envelope, ErrorData, RequestId
 
 __all__ = [
     "EMPTY",
+    "UNDECODABLE",
     "Unreadable",
     "absent",
     "decode",
@@ -34,7 +36,14 @@ EMPTY: Final = b"{}"
 encode = msgspec.json.Encoder().encode
 """Encode any value as compact JSON."""
 
-_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for JSON that does not fit."""
+
+_NEITHER_BRACKET_NOR_QUOTE: Final = bytes(set(range(256)) - set(b'[]{}"'))
+_STEPS: Final = bytes(1 if byte in b"[{" else 255 for byte in range(256))
+_OPENING: Final = rb'\s*\{(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+'
+_N: Final = ord("n")  # with which null begins, and no other value
+_MOST_DIGITS: Final = 4300  # of an integer; Python refuses to read more (sys.int_info)
 
 _decode_envelope = msgspec.json.Decoder(Envelope).decode
 _decode_batch = msgspec.json.Decoder(list[Raw]).decode
@@ -60,7 +69,7 @@ def decode(data: bytes | Raw, max_depth: int) -> Envelope:
     """Decode one message.
 
     Args:
-        data: UTF-8 JSON without framing.
+        data: JSON without framing.
         max_depth: How deep arrays and objects may nest.
 
     Raises:
@@ -69,16 +78,20 @@ def decode(data: bytes | Raw, max_depth: int) -> Envelope:
     data = bytes(data)
     # Fewer brackets than levels allowed settles it for nearly every message, with two fast counts.
     if data.count(b"[") + data.count(b"{") > max_depth and _depth_exceeds(data, max_depth):
-        raise Unreadable(INVALID_REQUEST, f"Invalid Request: nested deeper than {max_depth} levels", _id_of(data))
+        raise _too_deep(data, max_depth)
     try:
+        if not data.isascii():
+            data.decode()  # the text of raw members is not looked at below
         return _decode_envelope(data)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise _too_deep(data, max_depth) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _diagnose(data, error) from None
 
 
 def absent(raw: Raw | UnsetType) -> bool:
     """Tell whether a raw member is missing. Null counts as missing: peers write it for optional members."""
-    return raw is UNSET or bytes(raw) == b"null"
+    return raw is UNSET or (memoryview(raw)[0] == _N and bytes(raw) == b"null")
 
 
 def is_batch(data: bytes) -> bool:
@@ -93,39 +106,63 @@ def split_batch(data: bytes) -> list[Raw]:
         Unreadable: It is no JSON array, or an empty one.
     """
     try:
+        data.decode()
         members = _decode_batch(data)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except RecursionError:
+        raise Unreadable(INVALID_REQUEST, "Invalid Request: nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
         raise Unreadable(PARSE_ERROR, "Parse error: not valid JSON") from None
     if not members:
         raise Unreadable(INVALID_REQUEST, "Invalid Request: an empty batch")
     return members
 
 
-def _id_of(data: bytes) -> RequestId | UnsetType:
-    """Return the id of a message whose other members are of no use, if msgspec can find it."""
-    try:
-        id = _decode_envelope(data).id
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return UNSET
-    return UNSET if id is None else id
+class _Head(Struct):
+    """The members that tell what a message is for, whatever else it holds."""
+
+    id: int | str | UnsetType | None = UNSET
+    method: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
+
+
+def _too_deep(data: bytes, limit: int) -> Unreadable:
+    """Refuse a message for its depth. Its id is read where that can be done without following the nesting."""
+    import re  # both are needed for refusals only
+
+    opening = re.match(_OPENING, data, re.DOTALL)
+    cut = opening.group() + b"null}" if opening else b""
+    head = _Head()
+    for text in (data, cut):
+        try:
+            head = _decode_head(text)
+            break
+        except UNDECODABLE:
+            continue
+    id = UNSET if head.id is None else head.id
+    is_answer = absent(head.method) and (head.result is not UNSET or head.error is not UNSET)
+    return Unreadable(INVALID_REQUEST, f"Invalid Request: nested deeper than {limit} levels", id, is_answer=is_answer)
 
 
 def _diagnose(data: bytes, refusal: Exception) -> Unreadable:
     """Find out what is wrong with a message that msgspec refused."""
-    import json  # costs start-up time and is needed for malformed input only
+    import json
 
     try:
-        value: Any = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        value: Any = json.loads(data.decode(), parse_constant=_refuse_constant, parse_int=_integer)
     except (ValueError, RecursionError):
         return Unreadable(PARSE_ERROR, "Parse error: not valid JSON")
     if not isinstance(value, dict):
         return Unreadable(INVALID_REQUEST, f"Invalid Request: a message is an object, not {_json_type(value)}")
-    message: dict[str, Any] = value
-    is_answer = "method" not in message and ("result" in message or "error" in message)
+    message = cast("dict[str, Any]", value)
+    is_answer = message.get("method") is None and ("result" in message or "error" in message)
     id = message.get("id")
     readable = id if isinstance(id, int | str) and not isinstance(id, bool) and _is_unicode(id) else UNSET
     if not isinstance(refusal, msgspec.ValidationError):
-        # Well-formed for the standard parser only: a lone surrogate or a number that is out of range.
+        # Well-formed for the standard parser only: a lone surrogate.
         return Unreadable(PARSE_ERROR, "Parse error: not valid Unicode text", readable, is_answer=is_answer)
     if "id" in message and readable is UNSET:
         what = f"Invalid Request: id is a string or an integer, not {_json_type(id)}"
@@ -140,6 +177,10 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
+def _integer(digits: str) -> int | UnsetType:
+    return int(digits) if len(digits) < _MOST_DIGITS else UNSET
+
+
 def _is_unicode(value: int | str) -> bool:
     return isinstance(value, int) or not any("\ud800" <= character <= "\udfff" for character in value)
 
@@ -150,15 +191,18 @@ def _json_type(value: Any) -> str:
 
 
 def _depth_exceeds(data: bytes, limit: int) -> bool:
-    """Measure nesting on the bytes: take the strings out, keep the brackets, peel the innermost pairs off in rounds."""
-    import re
+    """Measure nesting on the bytes, in passes that are linear in their number whatever they hold.
 
-    brackets = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", data).translate(None, _NOT_BRACKETS)
-    for _ in range(limit):
-        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
-        if not brackets:
-            return False
-    return True
+    Escapes go first, so that each quote left begins or ends a string. Two quotes side by side have nothing between
+    them, or only end one string and begin the next, so they can go as well. What is left between an even and an odd quote
+    is outside of strings.
+    """
+    if b"\\" in data:
+        data = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    data = data.translate(None, _NEITHER_BRACKET_NOR_QUOTE).replace(b'""', b"")
+    brackets = b"".join(data.split(b'"')[::2])
+    steps = memoryview(brackets.translate(_STEPS)).cast("b")
+    return max(accumulate(steps), default=0) > limit
 
 
 # -- writing -----------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ reported as an event, and the connection goes on, because JSON-RPC messages are 
 Calling a ``send_*`` method out of turn raises `LocalProtocolError` and queues nothing.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -18,6 +18,7 @@ from mcpcore.limits import Limits
 from mcpcore.protocol import codec
 from mcpcore.protocol._tables import EXCHANGE, Exchange, ExchangeStep, advance
 from mcpcore.protocol.events import (
+    Caller,
     ConnectionClosed,
     ErrorReceived,
     Event,
@@ -30,11 +31,14 @@ from mcpcore.protocol.events import (
 )
 from mcpcore.protocol.messages import Incoming, Kind, Outgoing
 from mcpcore.types._base import Object
+from mcpcore.types.content import UnknownContent
 from mcpcore.types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Envelope, ErrorData, RequestId
-from mcpcore.types.meta import ProgressToken
+from mcpcore.types.meta import LogLevel, ProgressToken
 from mcpcore.types.methods import Method
 from mcpcore.types.revisions import fitter
+from mcpcore.types.subscriptions import SubscriptionFilter
 from mcpcore.types.utilities import CancelledParams, ProgressParams
+from mcpcore.versions import VERSIONS
 
 __all__ = ["Connection"]
 
@@ -96,9 +100,10 @@ class Outbound(Struct):
     """
 
     method: Method
-    params: bytes
-    meta: dict[str, Any]
-    progress: bool
+    params: bytes = codec.EMPTY
+    meta: dict[str, Any] = {}
+    progress: bool = False
+    state: Exchange = Exchange.OPEN
 
 
 class Connection:
@@ -116,21 +121,23 @@ class Connection:
         self._outbound: dict[RequestId, Outbound] = {}
         self._next_id = 0
         self._input_ended = False
+        self._has_answered = False
 
     # -- the surface of the driver -------------------------------------------------------------------------------
 
     def receive(self, message: Incoming) -> list[Event]:
         """Take one message and return what it means, in order. Never raises for what the peer sent."""
-        if message.problem is not None:
-            error = ErrorData(message.problem.code, str(message.problem))
-            return [self._reject(error, message, UNSET)]
+        problem = message.problem
+        if problem is not None:
+            error = ErrorData(problem.code, problem.message, UNSET if problem.data is None else problem.data)
+            return [self._reject(error, message, UNSET if problem.id is None else problem.id)]
         data = message.data
         if data[:1] != b"{" and codec.is_batch(data):
             return self._receive_batch(message)
         try:
             envelope = codec.decode(data, self._limits.json_depth)
         except codec.Unreadable as unreadable:
-            return [self._refuse_unreadable(unreadable, message, None)]
+            return self._refuse_unreadable(unreadable, message)
         return self._receive_one(message, envelope, None)
 
     def receive_eof(self) -> list[Event]:
@@ -185,14 +192,11 @@ class Connection:
 
         Raises:
             LocalProtocolError: The request is not open.
+            Exception: What msgspec raises for values that have no JSON form. The request stays open.
         """
-        exchange = self._inbound.get(request_id)
-        if exchange is None:
-            raise LocalProtocolError(f"request {request_id!r} is not open")
-        advance(EXCHANGE, exchange.state, ExchangeStep.ANSWER)
+        exchange = self._exchange(request_id)
         data = self._encode_result(request_id, exchange, result)
-        del self._inbound[request_id]
-        self._answer(request_id, exchange, data, Kind.RESPONSE, None)
+        self._answer(request_id, exchange, data, Kind.RESPONSE)
 
     def send_error(self, request_id: RequestId, error: ErrorData, *, challenge: tuple[str, ...] | None = None) -> None:
         """Answer a request of the peer with an error.
@@ -204,11 +208,11 @@ class Connection:
 
         Raises:
             LocalProtocolError: The request is not open.
+            Exception: What msgspec raises for data that has no JSON form. The request stays open.
         """
-        exchange = self._inbound.pop(request_id, None)
-        if exchange is None:
-            raise LocalProtocolError(f"request {request_id!r} is not open")
-        self._answer(request_id, exchange, codec.encode_error(request_id, error), Kind.ERROR, error.code, challenge)
+        exchange = self._exchange(request_id)
+        data = codec.encode_error(request_id, error)
+        self._answer(request_id, exchange, data, Kind.ERROR, error.code, challenge)
 
     def send_progress(
         self, request_id: RequestId, progress: float, total: float | None = None, message: str | None = None
@@ -221,26 +225,26 @@ class Connection:
         Raises:
             LocalProtocolError: The request is not open, or a value is not finite.
         """
-        exchange = self._inbound.get(request_id)
-        if exchange is None:
-            raise LocalProtocolError(f"request {request_id!r} is not open")
+        exchange = self._exchange(request_id)
         if not (_is_finite(progress) and (total is None or _is_finite(total))):
             raise LocalProtocolError("progress and total are finite numbers")
         if exchange.progress_token is None or (exchange.progress is not None and progress <= exchange.progress):
             return False
-        exchange.progress = progress
         params = ProgressParams(exchange.progress_token, progress, total, message)
         self._notify("notifications/progress", params, exchange.version, related_to=request_id, tag=exchange.tag)
+        exchange.progress = progress
         return True
 
     def cancel(self, request_id: RequestId, reason: str | None = None) -> None:
         """Withdraw a request of ours. Does nothing when it has been answered; a late answer is ignored."""
-        if self._outbound.pop(request_id, None) is None:
+        if request_id not in self._outbound:
             return
+        self._finish(self._outbound, request_id, ExchangeStep.CANCEL)
         if any(queued.kind is Kind.REQUEST and queued.request_id == request_id for queued in self._outbox):
             self._drop_queued(lambda queued: queued.kind is Kind.REQUEST and queued.request_id == request_id)
             return  # it never left
-        self._queue_cancelled(request_id, reason)
+        params = CancelledParams(request_id, reason)
+        self._notify("notifications/cancelled", params, self._spoken_version(), cancels=request_id)
 
     # -- what the roles add --------------------------------------------------------------------------------------
 
@@ -256,9 +260,10 @@ class Connection:
         return [NotificationReceived(row, params, message.scope)]
 
     def _result_received(self, id: RequestId, exchange: Outbound, raw: Raw) -> list[Event]:
-        return [self._typed_result(id, exchange, raw)]
+        return self._typed_result(id, exchange, raw)
 
     def _error_received(self, id: RequestId, exchange: Outbound, error: ErrorData) -> list[Event]:
+        self._finish(self._outbound, id, ExchangeStep.ANSWER)
         return [ErrorReceived(id, error)]
 
     def _encode_result(self, request_id: RequestId, exchange: Inbound, result: Object | Raw) -> bytes:
@@ -267,22 +272,31 @@ class Connection:
     def _accepts_batches(self) -> bool:
         raise NotImplementedError
 
+    def _may_refuse(self, id: RequestId | UnsetType) -> bool:
+        """Tell whether a message that broke a rule may be answered; ``id`` is UNSET where none can be used."""
+        raise NotImplementedError
+
     def _unreadable_id(self) -> UnsetType | None:
-        """What stands for an id that could not be read: nothing, or null in revisions whose schema wants it."""
+        """What stands for an id that cannot be used: nothing, or null in revisions whose schema wants a member."""
         return UNSET
+
+    def _spoken_version(self) -> str:
+        """The revision of messages that belong to no request of the peer."""
+        raise NotImplementedError
 
     # -- requests of the peer ------------------------------------------------------------------------------------
 
     def _receive_one(self, message: Incoming, envelope: Envelope, batch: Batch | None) -> list[Event]:
         id = envelope.id
-        if envelope.method is not UNSET:
+        if envelope.method is not None:
             if id is UNSET:
-                return self._receive_notification(message, envelope)
+                return self._receive_notification(message, envelope.method, envelope)
             if id is None:
                 error = ErrorData(INVALID_REQUEST, "Invalid Request: id is a string or an integer, not null")
                 return [self._reject(error, message, UNSET, batch)]
             if id in self._inbound:
-                return [self._refuse_duplicate(message, id, batch)]
+                text = f"Invalid Request: id {id!r} is in use by a request that is not answered yet"
+                return [self._reject(ErrorData(INVALID_REQUEST, text), message, id, batch)]
             return self._receive_request(message, envelope, id, batch)
         if envelope.result is UNSET and envelope.error is UNSET:
             error = ErrorData(INVALID_REQUEST, "Invalid Request: neither a method nor a result nor an error")
@@ -290,13 +304,12 @@ class Connection:
         return self._receive_answer(envelope)
 
     def _receive_batch(self, message: Incoming) -> list[Event]:
-        if not self._accepts_batches():
-            error = ErrorData(INVALID_REQUEST, "Invalid Request: batches exist in revision 2025-03-26 only")
-            return [self._reject(error, message, UNSET)]
         try:
             members = codec.split_batch(message.data)
         except codec.Unreadable as unreadable:
-            return [self._refuse_unreadable(unreadable, message, None)]
+            return self._refuse_unreadable(unreadable, message)
+        if not self._accepts_batches():
+            return [self._reject(NO_BATCHES, message, UNSET)]
         batch = Batch(message.tag)
         batch.open += 1  # nothing goes out before every member has been read
         events: list[Event] = []
@@ -304,35 +317,38 @@ class Connection:
             try:
                 envelope = codec.decode(member, self._limits.json_depth)
             except codec.Unreadable as unreadable:
-                events.append(self._refuse_unreadable(unreadable, message, batch))
+                events += self._refuse_unreadable(unreadable, message, batch)
             else:
                 events += self._receive_one(message, envelope, batch)
         self._settle(batch)
         return events
 
-    def _refuse_unreadable(self, unreadable: codec.Unreadable, message: Incoming, batch: Batch | None) -> Event:
-        if unreadable.is_answer:
-            return MessageRejected(unreadable.error, answered=False)
-        # An id that is in use would make this error look like the answer to the request that uses it.
-        taken = unreadable.id is not UNSET and unreadable.id in self._inbound and message.tag is None
-        return self._reject(unreadable.error, message, UNSET if taken else unreadable.id, batch)
-
-    def _refuse_duplicate(self, message: Incoming, id: RequestId, batch: Batch | None) -> Event:
-        # On a shared channel the id belongs to the first request; where each message has a reply of its own it is safe.
-        error = ErrorData(
-            INVALID_REQUEST, f"Invalid Request: id {id!r} is in use by a request that is not answered yet"
-        )
-        return self._reject(error, message, UNSET if message.tag is None or batch is not None else id, batch)
+    def _refuse_unreadable(
+        self, unreadable: codec.Unreadable, message: Incoming, batch: Batch | None = None
+    ) -> list[Event]:
+        if not unreadable.is_answer:
+            return [self._reject(unreadable.error, message, unreadable.id, batch)]
+        if unreadable.id is not UNSET and unreadable.id in self._outbound:
+            return self._broken_answer(unreadable.id, unreadable.error.message)
+        return [MessageRejected(unreadable.error, answered=False)]
 
     def _reject(
         self, error: ErrorData, message: Incoming, id: RequestId | UnsetType, batch: Batch | None = None
     ) -> Event:
+        """Answer a message that broke a rule, where that is allowed, and report it."""
+        if id is not UNSET and id in self._inbound and (message.tag is None or batch is not None):
+            # An id that is in use would make this error look like the answer to the request that uses it. Where each
+            # message has a reply of its own it is safe.
+            id = UNSET
+        if not self._may_refuse(id):
+            return MessageRejected(error, answered=False)
+        self._has_answered = True
         data = codec.encode_error(self._unreadable_id() if id is UNSET else id, error)
         if batch is not None:
             batch.answers.append(data)
         else:
             known = None if id is UNSET else id
-            self._queue(Outgoing(data, Kind.ERROR, message.tag, known, error_code=error.code))
+            self._queue(data, Kind.ERROR, message.tag, known, error_code=error.code)
         return MessageRejected(error, answered=True)
 
     def _open(self, id: RequestId, exchange: Inbound) -> None:
@@ -340,18 +356,32 @@ class Connection:
         if exchange.batch is not None:
             exchange.batch.open += 1
 
+    def _exchange(self, request_id: RequestId) -> Inbound:
+        """Return an open request of the peer.
+
+        Raises:
+            LocalProtocolError: It is not open.
+        """
+        exchange = self._inbound.get(request_id)
+        if exchange is None:
+            raise LocalProtocolError(f"request {request_id!r} is not open")
+        return exchange
+
     def _answer(
         self,
         id: RequestId,
         exchange: Inbound,
         data: bytes,
         kind: Kind,
-        code: int | None,
+        code: int | None = None,
         challenge: tuple[str, ...] | None = None,
     ) -> None:
+        exchange.state = advance(EXCHANGE, exchange.state, ExchangeStep.ANSWER)
+        del self._inbound[id]
+        self._has_answered = True
         batch = exchange.batch
         if batch is None:
-            self._queue(Outgoing(data, kind, exchange.tag, id, error_code=code, challenge=challenge))
+            self._queue(data, kind, exchange.tag, id, error_code=code, challenge=challenge)
         else:
             batch.answers.append(data)
             self._settle(batch)
@@ -360,36 +390,42 @@ class Connection:
         batch.open -= 1
         if batch.open == 0 and batch.answers:
             data = b"".join((b"[", b",".join(batch.answers), b"]"))
-            self._queue(Outgoing(data, Kind.RESPONSE, batch.tag))
+            self._queue(data, Kind.RESPONSE, batch.tag)
 
     def _cancelled(self, params: CancelledParams) -> list[Event]:
         id = params.request_id
         exchange = None if id is None else self._inbound.get(id)
         if id is None or exchange is None:
             return [MessageIgnored(f"cancelled request {id!r} is not open")]
-        del self._inbound[id]
-        exchange.state = advance(EXCHANGE, exchange.state, ExchangeStep.CANCEL)
+        self._finish(self._inbound, id, ExchangeStep.CANCEL)
         self._drop_queued(lambda queued: queued.related_to == id)
-        if exchange.batch is not None:
-            self._settle(exchange.batch)
-        elif exchange.tag is not None:
-            self._queue(Outgoing(b"", Kind.END, exchange.tag, id))
+        batch = exchange.batch
+        if batch is not None:
+            self._settle(batch)
+        if exchange.tag is not None and (batch is None or (batch.open == 0 and not batch.answers)):
+            self._queue(b"", Kind.END, exchange.tag, id)
         return [RequestCancelled(id, params.reason)]
 
     def _drop_queued(self, withdrawn: Callable[[Outgoing], bool]) -> None:
         self._outbox = [queued for queued in self._outbox if not withdrawn(queued)]
         self._outbox_size = sum(len(queued.data) for queued in self._outbox)
 
+    @staticmethod
+    def _finish(exchanges: dict[RequestId, Any], id: RequestId, step: ExchangeStep) -> None:
+        """Move an open exchange to its end."""
+        exchange = exchanges[id]
+        exchange.state = advance(EXCHANGE, exchange.state, step)
+        del exchanges[id]
+
     # -- notifications and answers of the peer -------------------------------------------------------------------
 
-    def _receive_notification(self, message: Incoming, envelope: Envelope) -> list[Event]:
-        name = str(envelope.method)
+    def _receive_notification(self, message: Incoming, name: str, envelope: Envelope) -> list[Event]:
         row = self._incoming_notification(name)
         if row is None:
             return [MessageIgnored(f"notification {name} is unknown or not meant for this side")]
         try:
             params = decoder_of(row.params)(codec.EMPTY if codec.absent(envelope.params) else envelope.params)
-        except msgspec.DecodeError as error:
+        except codec.UNDECODABLE as error:
             return [MessageRejected(ErrorData(INVALID_PARAMS, f"Invalid params of {name}: {error}"), answered=False)]
         if isinstance(params, CancelledParams):
             return self._cancelled(params)
@@ -414,57 +450,46 @@ class Connection:
         if failed:
             try:
                 error: ErrorData = decoder_of(ErrorData)(envelope.error)
-            except msgspec.DecodeError as problem:
-                return [self._broken_answer(id, f"its error is malformed: {problem}")]
-            del self._outbound[id]
+            except codec.UNDECODABLE as problem:
+                return self._broken_answer(id, f"its error is malformed: {problem}")
             return self._error_received(id, exchange, error)
-        if envelope.result is UNSET or codec.absent(envelope.result):
-            return self._result_received(id, exchange, Raw(codec.EMPTY))
-        return self._result_received(id, exchange, envelope.result)
+        if envelope.result is UNSET:
+            return self._broken_answer(id, "it has neither a result nor an error")
+        return self._result_received(
+            id, exchange, Raw(codec.EMPTY) if codec.absent(envelope.result) else envelope.result
+        )
 
-    def _typed_result(self, id: RequestId, exchange: Outbound, raw: Raw) -> Event:
+    def _typed_result(self, id: RequestId, exchange: Outbound, raw: Raw) -> list[Event]:
         kind = exchange.method.result
         assert kind is not None  # requests have one
         skipped: tuple[str, ...] = ()
         try:
             result = decoder_of(kind)(raw)
-        except msgspec.DecodeError as error:
+        except codec.UNDECODABLE as error:
             try:
                 result, skipped = decode_leniently(exchange.method, raw)
-            except msgspec.DecodeError:
+            except codec.UNDECODABLE:
                 return self._broken_answer(id, f"its result is malformed: {error}")
-        self._outbound.pop(id, None)
-        return ResultReceived(id, result, raw, skipped)
+        self._finish(self._outbound, id, ExchangeStep.ANSWER)
+        return [ResultReceived(id, result, raw, skipped)]
 
-    def _broken_answer(self, id: RequestId, what: str) -> Event:
-        exchange = self._outbound.pop(id)
-        text = f"the answer to {exchange.method.name} cannot be used: {what}"
-        return MessageRejected(ErrorData(INVALID_REQUEST, text), answered=False, id=id)
-
-    def _queue(self, outgoing: Outgoing) -> None:
-        self._outbox.append(outgoing)
-        self._outbox_size += len(outgoing.data)
+    def _broken_answer(self, id: RequestId, what: str) -> list[Event]:
+        """End a request of ours whose answer is of no use."""
+        text = f"the answer to {self._outbound[id].method.name} cannot be used: {what}"
+        self._finish(self._outbound, id, ExchangeStep.ANSWER)
+        return [MessageRejected(ErrorData(INVALID_REQUEST, text), answered=False, id=id)]
 
     # -- what we send ----------------------------------------------------------------------------------------------
 
     def _request(
-        self,
-        row: Method,
-        params: bytes,
-        stamped: bytes,
-        *,
-        progress: bool = False,
-        related_to: RequestId | None = None,
-        tag: Any = None,
-        id: RequestId | None = None,
+        self, id: RequestId, exchange: Outbound, params: bytes, *, related_to: RequestId | None = None, tag: Any = None
     ) -> RequestId:
         if self._input_ended:
             raise LocalProtocolError("the peer has ended its input and cannot answer")
-        request_id = self._take_id() if id is None else id
-        self._outbound[request_id] = Outbound(row, params, progress)
-        data = codec.encode_request(request_id, row.name, stamped)
-        self._queue(Outgoing(data, Kind.REQUEST, tag, request_id, related_to=related_to, method=row.name))
-        return request_id
+        name = exchange.method.name
+        self._queue(codec.encode_request(id, name, params), Kind.REQUEST, tag, id, related_to=related_to, method=name)
+        self._outbound[id] = exchange
+        return id
 
     def _take_id(self) -> RequestId:
         self._next_id += 1
@@ -476,17 +501,50 @@ class Connection:
         params: Object,
         version: str,
         *,
-        stamp: bytes = b"",
+        meta: dict[str, Any] | None = None,
         related_to: RequestId | None = None,
         tag: Any = None,
         cancels: RequestId | None = None,
     ) -> None:
-        body = encode_fitted(params, version)
-        data = codec.encode_notification(method, codec.splice(body, stamp) if stamp else body)
-        self._queue(Outgoing(data, Kind.NOTIFICATION, tag, related_to=related_to, method=method, cancels=cancels))
+        """Queue a notification; ``meta`` are members of ``_meta`` that the core adds."""
+        stamp = b""
+        if meta:
+            params, own = take_meta(params)
+            stamp = b'"_meta":' + codec.encode({**own, **meta})
+        data = codec.encode_notification(method, codec.splice(encode_fitted(params, version), stamp))
+        self._queue(data, Kind.NOTIFICATION, tag, related_to=related_to, method=method, cancels=cancels)
 
-    def _queue_cancelled(self, request_id: RequestId, reason: str | None) -> None:
-        raise NotImplementedError
+    def _queue(
+        self,
+        data: bytes,
+        kind: Kind,
+        tag: Any = None,
+        request_id: RequestId | None = None,
+        *,
+        related_to: RequestId | None = None,
+        method: str | None = None,
+        error_code: int | None = None,
+        challenge: tuple[str, ...] | None = None,
+        cancels: RequestId | None = None,
+    ) -> None:
+        if b"\n" in data or b"\r" in data:
+            # From JSON that somebody else laid out. Inside strings line breaks are escaped, so these mean nothing, but
+            # they would end a line of the binding.
+            data = data.translate(None, b"\r\n")
+        self._outbox.append(
+            Outgoing(data, kind, tag, request_id, related_to, method, None, error_code, challenge, cancels)
+        )
+        self._outbox_size += len(data)
+
+
+NO_BATCHES: Final = ErrorData(INVALID_REQUEST, "Invalid Request: batches exist in revision 2025-03-26 only")
+
+
+def check_versions(versions: Sequence[str]) -> None:
+    """Raise `ValueError` unless ``versions`` are some that mcpcore speaks."""
+    unknown = [version for version in versions if version not in VERSIONS]
+    if unknown or not versions:
+        raise ValueError(f"versions={tuple(versions)!r}: give some of {', '.join(VERSIONS)}")
 
 
 def encode_fitted(value: Object | Raw, version: str) -> bytes:
@@ -497,16 +555,39 @@ def encode_fitted(value: Object | Raw, version: str) -> bytes:
     return codec.encode(value if fit is None else fit(value))
 
 
+def take_meta(value: Object) -> tuple[Object, dict[str, Any]]:
+    """Return ``value`` without its ``_meta``, and the members of that."""
+    meta: Any = getattr(value, "meta", None)
+    if meta is None or meta is UNSET:
+        return value, {}
+    if isinstance(meta, Raw):
+        members = msgspec.json.decode(meta, type=dict[str, Any] | None)
+        return msgspec.structs.replace(value, meta=UNSET), members or {}
+    return msgspec.structs.replace(value, meta=None), meta
+
+
+def without(value: Object, *members: str) -> Object:
+    """Return ``value`` with these members absent, where it has them."""
+    changes = {name: None for name in members if getattr(value, name, None) is not None}
+    return msgspec.structs.replace(value, **changes) if changes else value
+
+
 def decode_leniently(method: Method, raw: Raw) -> tuple[Any, tuple[str, ...]]:
-    """Decode a list result whose items may be broken: keep the good ones and tell about the rest.
+    """Decode a result of which parts may be broken: keep the good items of its list and tell about the rest.
+
+    Content of a type that is not known is kept as it came. Members that are null count as absent, and the list is
+    empty when it is absent: some languages write an empty list as null.
 
     Raises:
-        msgspec.DecodeError: It is no list result, or broken elsewhere.
+        msgspec.DecodeError: It is broken elsewhere.
     """
-    if method.items is None or method.result is None:
-        raise msgspec.DecodeError("not a list")
-    field = next(f for f in msgspec.structs.fields(method.result) if f.name == method.items)
-    members: dict[str, Raw] = msgspec.json.decode(raw, type=dict[str, Raw])
+    kind = method.result
+    assert kind is not None
+    given: dict[str, Raw] = msgspec.json.decode(raw, type=dict[str, Raw])
+    members = {name: value for name, value in given.items() if not codec.absent(value)}
+    if method.items is None:
+        return decoder_of(kind)(codec.encode(members)), ()
+    field = next(f for f in msgspec.structs.fields(kind) if f.name == method.items)
     items: list[Raw] = msgspec.json.decode(members.pop(field.encode_name, b"[]"), type=list[Raw])
     item_decoder = msgspec.json.Decoder(field.type).decode
     kept: list[Any] = []
@@ -514,10 +595,14 @@ def decode_leniently(method: Method, raw: Raw) -> tuple[Any, tuple[str, ...]]:
     for index, item in enumerate(items):
         try:
             kept += item_decoder(b"".join((b"[", item, b"]")))
-        except msgspec.DecodeError as error:
-            skipped.append(f"{field.encode_name}[{index}]: {error}")
+        except codec.UNDECODABLE as error:
+            unknown = UnknownContent.found(item) if field.encode_name == "content" else None
+            if unknown is not None:
+                kept.append(unknown)
+            else:
+                skipped.append(f"{field.encode_name}[{index}]: {error}")
     rest = codec.encode({**members, field.encode_name: []})
-    result = decoder_of(method.result)(rest)
+    result = decoder_of(kind)(rest)
     setattr(result, method.items, kept)
     return result, tuple(skipped)
 
@@ -527,5 +612,7 @@ def _is_finite(value: float) -> bool:
 
 
 def unknown_method(name: str) -> ErrorData:
-    """The error for a method that does not exist, or not here, or not now."""
+    """The error for a request whose method does not exist, or not here, or not now."""
+    if name.startswith("notifications/"):
+        return ErrorData(INVALID_REQUEST, f"Invalid Request: {name} is a notification and has no id")
     return ErrorData(METHOD_NOT_FOUND, f"Method not found: {name}")

@@ -120,6 +120,7 @@ class InputRequired(Event, frozen=True):
     request_state: str | None
     method: str
     params: bytes
+    meta: dict[str, Any]
 
 
 class ProgressReceived(Event, frozen=True):
@@ -166,10 +167,15 @@ class SubscriptionNotified(Event, frozen=True):
 
 
 class SubscriptionEnded(Event, frozen=True):
-    """C M: the server ended a subscription; ``graceful`` when it said so."""
+    """C M: the server ended a subscription, or refused it with ``error``."""
 
     id: RequestId
-    graceful: bool
+    error: ErrorData | None = None
+
+    @property
+    def graceful(self) -> bool:
+        """The server ended what it had granted, and said so."""
+        return self.error is None
 
 
 class MessageRejected(Event, frozen=True):

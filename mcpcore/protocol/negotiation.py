@@ -72,7 +72,7 @@ class VersionNegotiator:
     """Decides the next step of opening a connection.
 
     Args:
-        versions: What the client speaks, in any order; the newest in common is chosen.
+        versions: What the client speaks, at least one, in any order; the newest in common is chosen.
     """
 
     def __init__(self, versions: Sequence[str]) -> None:
@@ -83,9 +83,7 @@ class VersionNegotiator:
 
     def start(self) -> Step:
         """The first step."""
-        if self._modern:
-            return Discover(self._modern[0])
-        return Initialize(self._legacy[0]) if self._legacy else Fail("no protocol version is allowed")
+        return Discover(self._modern[0]) if self._modern else Initialize(self._legacy[0])
 
     def discovered(self, supported: Sequence[str]) -> Step:
         """``server/discover`` was answered with these versions."""

@@ -1,11 +1,13 @@
 """The server's role: handshake, discovery, the era of each request, and what a server may send.
 
 One `ServerConnection` lives as long as the state that it keeps: one for a stdio process, one for a legacy HTTP session,
-one for each modern HTTP request. Whether a request is legacy or modern is a property of the request (product rules in
+one for each modern HTTP request. Whether a request is legacy or modern is a property of the request (see
 `ServerConnection._receive_request`), so both eras work side by side on one connection.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -15,18 +17,28 @@ from mcpcore.exceptions import LocalProtocolError
 from mcpcore.limits import Limits
 from mcpcore.protocol import codec
 from mcpcore.protocol._tables import EXCHANGE, SESSION, ExchangeStep, Session, SessionStep, advance
-from mcpcore.protocol.connection import Batch, Connection, Inbound, decoder_of, encode_fitted, unknown_method
+from mcpcore.protocol.answers import Stamps, allowed_error, can_elicit, lacking, missing_capabilities, required_visits
+from mcpcore.protocol.connection import (
+    NO_BATCHES,
+    Batch,
+    Connection,
+    Inbound,
+    Outbound,
+    check_versions,
+    decoder_of,
+    encode_fitted,
+    take_meta,
+    unknown_method,
+)
 from mcpcore.protocol.events import Caller, Event, MessageIgnored, RequestReceived, SessionReady
 from mcpcore.protocol.messages import Incoming, Kind
 from mcpcore.protocol.subscriptions import CHANGES, grant, wants
 from mcpcore.types._base import Object
-from mcpcore.types.elicitation import ElicitParams
 from mcpcore.types.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
-    PARSE_ERROR,
     UNSUPPORTED_PROTOCOL_VERSION,
     Envelope,
     ErrorData,
@@ -42,20 +54,32 @@ from mcpcore.types.lifecycle import (
     ServerCapabilities,
 )
 from mcpcore.types.logging import LOG_LEVELS, LogMessageParams, SetLevelParams
-from mcpcore.types.meta import PROGRESS_TOKEN, SERVER_INFO, SUBSCRIPTION_ID, LogLevel, RequestMetaObject
+from mcpcore.types.meta import PROGRESS_TOKEN, SUBSCRIPTION_ID, LogLevel, RequestMetaObject
 from mcpcore.types.methods import Direction, Method, declared, methods_of
 from mcpcore.types.resources import ResourceUpdatedParams, SubscribeParams
 from mcpcore.types.subscriptions import AcknowledgedParams, SubscriptionFilter
+from mcpcore.types.tools import CallToolParams
 from mcpcore.types.utilities import CancelledParams, EmptyParams, InputRequiredResult
 from mcpcore.versions import LATEST_LEGACY, LEGACY_VERSIONS, MODERN_VERSIONS, VERSIONS, Era
 
-__all__ = ["ServerConfig", "ServerConnection"]
+__all__ = ["ServerConfig", "ServerConnection", "can_elicit"]
 
 _NO_META: Final = RequestMetaObject()
 _NO_CAPABILITIES: Final = ClientCapabilities()
 _SEVERITY: Final = {level: rank for rank, level in enumerate(LOG_LEVELS)}
 _FALLBACK_VERSION: Final = "2025-03-26"
 """The revision of a legacy request that names none (2025-06-18, basic/transports, "Protocol Version Header")."""
+_REMEMBERED: Final = 4096  # bytes of a ``_meta`` that are worth keeping for comparison with the next
+_LACKS_VERSION: Final = ErrorData(INVALID_PARAMS, "Invalid params: _meta lacks io.modelcontextprotocol/protocolVersion")
+_LACKS_CAPABILITIES: Final = ErrorData(
+    INVALID_PARAMS, "Invalid params: _meta lacks io.modelcontextprotocol/clientCapabilities"
+)
+LISTEN: Final = "subscriptions/listen"
+_LISTEN: Final = methods_of(Direction.TO_SERVER, VERSIONS[-1])[LISTEN]
+_CALL_TOOL: Final = methods_of(Direction.TO_SERVER, VERSIONS[-1])["tools/call"]
+_UNKNOWN: Final = (Method("", Direction.TO_SERVER, EmptyParams, EmptyResult, ()), decoder_of(EmptyParams))
+_decode_meta: Final = decoder_of(RequestMetaObject)
+_OPENING_BRACE: Final = ord("{")
 
 
 @dataclass(frozen=True)
@@ -69,8 +93,11 @@ class ServerConfig:
         versions: The revisions to speak.
         extensions: Further methods, one row each.
         ttl_ms: How long results of cacheable methods stay fresh, in milliseconds, where a result does not say.
-        cache_scope: Who may cache them.
+        cache_scope: Who may cache them: ``public`` or ``private``.
         limits: See `Limits`.
+
+    Raises:
+        ValueError: No revisions, or one that mcpcore does not speak, or caching hints that do not exist.
     """
 
     info: Implementation
@@ -83,27 +110,32 @@ class ServerConfig:
     limits: Limits = field(default_factory=Limits)
     legacy_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)
     modern_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    methods: dict[str, dict[str, Method]] = field(init=False, repr=False, compare=False)
-    stamp: bytes = field(init=False, repr=False, compare=False)
-    cache_stamp: bytes = field(init=False, repr=False, compare=False)
+    legacy: dict[str, dict[str, Method]] = field(init=False, repr=False, compare=False)
+    modern: dict[str, dict[str, Method]] = field(init=False, repr=False, compare=False)
+    known: dict[str, tuple[Method, Callable[[Any], Any]]] = field(init=False, repr=False, compare=False)
+    stamps: Stamps = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, known in (("legacy_versions", LEGACY_VERSIONS), ("modern_versions", MODERN_VERSIONS)):
-            object.__setattr__(self, name, tuple(version for version in known if version in self.versions))
-        served = {version: self._served(version) for version in self.versions}
-        object.__setattr__(self, "methods", served)
-        info = codec.encode({SERVER_INFO: self.info})
-        object.__setattr__(self, "stamp", b'"resultType":"complete","_meta":' + info + b",")
-        hints = codec.encode({"ttlMs": self.ttl_ms, "cacheScope": self.cache_scope})
-        object.__setattr__(self, "cache_stamp", self.stamp + hints[1:-1] + b",")
+        check_versions(self.versions)
+        derive: Callable[[str, Any], None] = partial(object.__setattr__, self)  # it is frozen from now on
+        for era, known in (("legacy", LEGACY_VERSIONS), ("modern", MODERN_VERSIONS)):
+            spoken = tuple(version for version in known if version in self.versions)
+            derive(f"{era}_versions", spoken)
+            derive(era, {version: self._served(version) for version in spoken})
+        rows = [
+            row for version in VERSIONS for row in methods_of(Direction.TO_SERVER, version, self.extensions).values()
+        ]
+        derive("known", {row.name: (row, decoder_of(row.params)) for row in rows})
+        derive("stamps", Stamps(self.info, self.ttl_ms, self.cache_scope))
 
     def _served(self, version: str) -> dict[str, Method]:
+        """The requests that are answered in ``version``."""
         rows = methods_of(Direction.TO_SERVER, version, self.extensions)
-        return {name: row for name, row in rows.items() if declared(self.capabilities, row.capability)}
-
-
-_ANY: Final = {row.name: row for version in VERSIONS for row in methods_of(Direction.TO_SERVER, version).values()}
-_UNKNOWN: Final = Method("", Direction.TO_SERVER, EmptyParams, EmptyResult, ())
+        return {
+            name: row
+            for name, row in rows.items()
+            if row.result is not None and declared(self.capabilities, row.capability)
+        }
 
 
 class ServerConnection(Connection):
@@ -111,7 +143,7 @@ class ServerConnection(Connection):
 
     Args:
         config: What the server is.
-        one_shot: The connection carries one modern request and its answer.
+        one_shot: The connection carries one message and its answer, and is closed after that.
         session_version: Makes a connection that is born initialised, in this legacy revision (HTTP without sessions).
     """
 
@@ -121,17 +153,25 @@ class ServerConnection(Connection):
         self._one_shot = one_shot
         self._stateless = session_version is not None
         self._session = Session.NEW if session_version is None else Session.READY
-        self._version = session_version or _FALLBACK_VERSION
+        spoken = config.legacy_versions
+        self._version = session_version or (
+            _FALLBACK_VERSION if _FALLBACK_VERSION in spoken else max(spoken, default="")
+        )
         self._caller = Caller(None, _NO_CAPABILITIES, self._version, Era.LEGACY)
         self._threshold: LogLevel = "info"
         self._watched: set[str] = set()
-        self._subscriptions: dict[RequestId, SubscriptionFilter] = {}
         self._known_meta: tuple[bytes, RequestMetaObject, Caller | None] = (b"", _NO_META, None)
 
     @property
     def session(self) -> Caller | None:
-        """The client of the legacy session; None before ``initialize`` has been answered."""
-        return self._caller if self._session >= Session.NEGOTIATED else None
+        """The client of the legacy session; None before ``initialize`` has been answered, and without sessions."""
+        return self._caller if self._session >= Session.NEGOTIATED and not self._stateless else None
+
+    @property
+    def is_closed(self) -> bool:
+        """Nothing more will be said: the input has ended, or was one message, and all is answered and handed out."""
+        ended = self._input_ended or (self._one_shot and self._has_answered)
+        return ended and not self._inbound and not self._outbox
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -142,65 +182,66 @@ class ServerConnection(Connection):
 
         In this order: ``_meta`` names a version: modern, whatever the method. Else ``initialize``: legacy. Else a
         header names a version that is not legacy: modern, and the missing ``_meta`` is an error. Else legacy.
+        Parameters that do not decode are an `ErrorData` from here on: what is wrong by the era's rules comes first.
         """
-        name = envelope.method
-        row = _ANY.get(name) or self._extension(name) or _UNKNOWN  # type: ignore[arg-type]  # a request has a method
-        raw = codec.EMPTY if codec.absent(envelope.params) else envelope.params
+        name = envelope.method or ""
+        raw = envelope.params
+        row, decode = self.config.known.get(name, _UNKNOWN)
         try:
-            params = decoder_of(row.params)(raw)
+            params = decode(codec.EMPTY if raw is UNSET else raw)
+            if row is _CALL_TOOL and params.arguments is not UNSET:
+                _check_arguments(params)
             meta = self._read_meta(params.meta)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return self._refuse_params(message, id, batch, str(name), raw, error)
+        except codec.UNDECODABLE as error:
+            if raw is not UNSET and codec.absent(raw):
+                envelope.params = UNSET
+                return self._receive_request(message, envelope, id, batch)
+            params, meta = ErrorData(INVALID_PARAMS, f"Invalid params: {error}"), self._meta_of_broken(raw)
 
         if meta.protocol_version is not None and self.config.modern_versions:
-            problem = self._judge_modern(meta)
-            if problem is not None:
-                return [self._reject(problem, message, id, batch)]
-            return self._receive_modern(message, id, batch, str(name), params, meta)
+            return self._receive_modern(message, id, batch, name, params, meta)
         if name == "initialize":
             return self._initialize(message, id, batch, params)
-        if self.config.modern_versions and self._header_is_modern(message):
-            lack = ErrorData(INVALID_PARAMS, "Invalid params: _meta lacks io.modelcontextprotocol/protocolVersion")
-            return [self._reject(lack, message, id, batch)]
-        return self._receive_legacy(message, id, batch, str(name), params, meta)
+        if self.config.modern_versions and _header_is_modern(message):
+            return [self._reject(_LACKS_VERSION, message, id, batch)]
+        return self._receive_legacy(message, id, batch, name, params, meta)
 
     def _receive_modern(
         self, message: Incoming, id: RequestId, batch: Batch | None, name: str, params: Any, meta: RequestMetaObject
     ) -> list[Event]:
-        version = str(meta.protocol_version)
-        row = self.config.methods[version].get(name)
-        if row is None:
-            return [self._reject(unknown_method(name), message, id, batch)]
-        if name == "subscriptions/listen" and len(self._subscriptions) >= self._limits.subscriptions:
-            error = ErrorData(INTERNAL_ERROR, f"Too many subscriptions: at most {self._limits.subscriptions}")
-            return [self._reject(error, message, id, batch)]
-        exchange = Inbound(row, version, message.tag, batch)
-        exchange.caller = caller = self._caller_of(meta)
-        exchange.progress_token = meta.progress_token
-        exchange.log_level = meta.log_level
-        self._open(id, exchange)
+        row = self._judge_modern(name, meta, batch)
+        if isinstance(row, ErrorData):
+            return [self._reject(row, message, id, batch)]
+        if isinstance(params, ErrorData):
+            return [self._reject(params, message, id, batch)]
+        caller = self._caller_of(meta)
+        self._open(id, Inbound(row, caller.version, message.tag, None, caller, meta.progress_token, meta.log_level))
         if name == "server/discover":
             self.send_result(id, self._discovery())
             return []
         return [RequestReceived(id, row, params, caller, meta.progress_token, meta.log_level, message.scope)]
 
+    def _judge_modern(self, name: str, meta: RequestMetaObject, batch: Batch | None) -> Method | ErrorData:
+        methods = self.config.modern.get(meta.protocol_version or "")
+        if methods is None:
+            return self._unsupported(meta.protocol_version or "")
+        if meta.client_capabilities is None:
+            return _LACKS_CAPABILITIES
+        if batch is not None:
+            return NO_BATCHES
+        if name == LISTEN and len(self.subscriptions) >= self._limits.subscriptions:
+            return self._too_many_subscriptions()
+        return methods.get(name) or unknown_method(name)
+
     def _receive_legacy(
         self, message: Incoming, id: RequestId, batch: Batch | None, name: str, params: Any, meta: RequestMetaObject
     ) -> list[Event]:
-        if not self.config.legacy_versions:
-            text = f"this server speaks {', '.join(self.config.versions)} only: name one in _meta of each request"
-            return [self._reject(ErrorData(INVALID_PARAMS, f"Invalid params: {text}"), message, id, batch)]
-        served = self.config.methods.get(self._version, {})
-        row = served.get(name)
-        if row is None:
-            return [self._reject(unknown_method(name), message, id, batch)]
-        if self._session < Session.NEGOTIATED and name != "ping":
-            error = ErrorData(INVALID_REQUEST, f"Invalid Request: {name} came before initialize; send initialize first")
-            return [self._reject(error, message, id, batch)]
-        exchange = Inbound(row, self._version, message.tag, batch)
-        exchange.caller = self._caller
-        exchange.progress_token = meta.progress_token
-        self._open(id, exchange)
+        row = self._judge_legacy(name, meta)
+        if isinstance(row, ErrorData):
+            return [self._reject(row, message, id, batch)]
+        if isinstance(params, ErrorData):
+            return [self._reject(params, message, id, batch)]
+        self._open(id, Inbound(row, self._version, message.tag, batch, self._caller, meta.progress_token))
         if name == "ping":
             self.send_result(id, EmptyResult())
             return []
@@ -211,6 +252,20 @@ class ServerConnection(Connection):
         if isinstance(params, SubscribeParams):
             return self._watch(id, name, params.uri)
         return [RequestReceived(id, row, params, self._caller, meta.progress_token, self._threshold, message.scope)]
+
+    def _judge_legacy(self, name: str, meta: RequestMetaObject) -> Method | ErrorData:
+        config = self.config
+        row = config.legacy.get(self._version, {}).get(name)
+        if self._session >= Session.NEGOTIATED or (row is not None and name == "ping"):
+            return row or unknown_method(name)
+        if not config.legacy_versions:
+            text = f"this server speaks {', '.join(config.versions)} only: name one in _meta of each request"
+            return ErrorData(INVALID_PARAMS, f"Invalid params: {text}")
+        if any(name in methods and (row is None or meta.client_capabilities) for methods in config.modern.values()):
+            return _LACKS_VERSION  # no legacy client sends this
+        if row is None:
+            return unknown_method(name)
+        return ErrorData(INVALID_REQUEST, f"Invalid Request: {name} came before initialize; send initialize first")
 
     def _read_meta(self, raw: Any) -> RequestMetaObject:
         """Decode the reserved members of ``_meta``. A modern client sends the same bytes each time: remember the last.
@@ -224,79 +279,53 @@ class ServerConnection(Connection):
             return self._known_meta[1]
         if data == b"null":
             return _NO_META
-        meta: RequestMetaObject = decoder_of(RequestMetaObject)(data)
-        self._known_meta = (data, meta, None)
+        meta: RequestMetaObject = _decode_meta(data)
+        if len(data) <= _REMEMBERED:
+            self._known_meta = (data, meta, None)
         return meta
+
+    def _meta_of_broken(self, params: Any) -> RequestMetaObject:
+        """Read ``_meta`` of parameters that do not decode, for the era, if it can be read."""
+        try:
+            return self._read_meta(decoder_of(EmptyParams)(params).meta)
+        except codec.UNDECODABLE:
+            return _NO_META
 
     def _caller_of(self, meta: RequestMetaObject) -> Caller:
         data, known, caller = self._known_meta
         if known is meta and caller is not None:
             return caller
         capabilities = meta.client_capabilities or _NO_CAPABILITIES
-        caller = Caller(meta.client_info, capabilities, str(meta.protocol_version), Era.MODERN)
+        caller = Caller(meta.client_info, capabilities, meta.protocol_version or "", Era.MODERN)
         if known is meta:
             self._known_meta = (data, meta, caller)
         return caller
 
-    def _judge_modern(self, meta: RequestMetaObject) -> ErrorData | None:
-        if meta.client_capabilities is None:
-            return ErrorData(INVALID_PARAMS, "Invalid params: _meta lacks io.modelcontextprotocol/clientCapabilities")
-        if meta.protocol_version not in self.config.modern_versions:
-            return self._unsupported(str(meta.protocol_version))
-        return None
-
-    def _refuse_params(
-        self, message: Incoming, id: RequestId, batch: Batch | None, name: str, raw: Any, error: Exception
-    ) -> list[Event]:
-        """Answer parameters that do not decode, by the first thing that is wrong in the order of the era's rules."""
-        if not isinstance(error, msgspec.ValidationError):
-            problem = ErrorData(PARSE_ERROR, "Parse error: not valid JSON text")
-            return [self._reject(problem, message, id, batch)]
-        problem = ErrorData(INVALID_PARAMS, f"Invalid params: {error}")
-        try:
-            meta = self._read_meta(decoder_of(EmptyParams)(raw).meta)
-        except msgspec.DecodeError:
-            return [self._reject(problem, message, id, batch)]
-        if meta.protocol_version is not None and self.config.modern_versions:
-            version = meta.protocol_version
-            judged = self._judge_modern(meta)
-            if judged is not None:
-                problem = judged
-            elif name not in self.config.methods[version]:
-                problem = unknown_method(name)
-        elif name != "initialize" and name not in self.config.methods.get(self._version, {}):
-            problem = unknown_method(name)
-        return [self._reject(problem, message, id, batch)]
-
-    def _header_is_modern(self, message: Incoming) -> bool:
-        named = message.headers.get("mcp-protocol-version") if message.headers else None
-        return named is not None and named not in LEGACY_VERSIONS
-
-    def _extension(self, name: Any) -> Method | None:
-        return next((row for row in self.config.extensions if row.name == name), None)
+    def _may_refuse(self, id: RequestId | UnsetType) -> bool:
+        return True
 
     # -- opening -------------------------------------------------------------------------------------------------
 
-    def _initialize(
-        self, message: Incoming, id: RequestId, batch: Batch | None, params: InitializeParams
-    ) -> list[Event]:
+    def _initialize(self, message: Incoming, id: RequestId, batch: Batch | None, params: Any) -> list[Event]:
         problem = self._judge_initialize(batch, params)
         if problem is not None:
             return [self._reject(problem, message, id, batch)]
-        versions = self.config.legacy_versions
+        config = self.config
+        versions = config.legacy_versions
         self._version = params.protocol_version if params.protocol_version in versions else versions[-1]
         self._caller = Caller(params.client_info, params.capabilities, self._version, Era.LEGACY)
         if not self._stateless:
             self._session = advance(SESSION, self._session, SessionStep.INITIALIZE)
             self._session = advance(SESSION, self._session, SessionStep.RESULT)
-        self._open(id, Inbound(_ANY["initialize"], self._version, message.tag, None))
-        config = self.config
+        self._open(id, Inbound(config.known["initialize"][0], self._version, message.tag))
         self.send_result(id, InitializeResult(self._version, config.capabilities, config.info, config.instructions))
         return []
 
-    def _judge_initialize(self, batch: Batch | None, params: InitializeParams) -> ErrorData | None:
+    def _judge_initialize(self, batch: Batch | None, params: InitializeParams | ErrorData) -> ErrorData | None:
         if not self.config.legacy_versions:
-            return self._unsupported(params.protocol_version)
+            return self._unsupported("" if isinstance(params, ErrorData) else params.protocol_version)
+        if isinstance(params, ErrorData):
+            return params
         if batch is not None:
             return ErrorData(INVALID_REQUEST, "Invalid Request: initialize must not be part of a batch")
         if self._session is not Session.NEW and not self._stateless:
@@ -305,8 +334,7 @@ class ServerConnection(Connection):
 
     def _unsupported(self, requested: str) -> ErrorData:
         """The one error that names our versions; a modern-only server gives it to ``initialize`` too."""
-        versions = list(self.config.modern_versions)
-        data = {"supported": versions, "requested": requested}
+        data = {"supported": list(self.config.modern_versions), "requested": requested}
         return ErrorData(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
 
     def _discovery(self) -> DiscoverResult:
@@ -316,8 +344,8 @@ class ServerConnection(Connection):
     # -- notifications -------------------------------------------------------------------------------------------
 
     def _incoming_notification(self, method: str) -> Method | None:
-        row = _ANY.get(method)
-        return row if row is not None and row.result is None else None
+        row, _ = self.config.known.get(method, _UNKNOWN)
+        return row if row.result is None else None
 
     def _notified(self, row: Method, params: Any, message: Incoming) -> list[Event]:
         if row.name != "notifications/initialized":
@@ -333,31 +361,41 @@ class ServerConnection(Connection):
     def _unreadable_id(self) -> UnsetType | None:
         return None if self._session >= Session.NEGOTIATED and self._version <= "2025-06-18" else UNSET
 
+    def _spoken_version(self) -> str:
+        return self._version
+
     # -- answers -------------------------------------------------------------------------------------------------
 
     def _encode_result(self, request_id: RequestId, exchange: Inbound, result: Object | Raw) -> bytes:
         if exchange.version <= LATEST_LEGACY:
             return codec.encode_result(request_id, encode_fitted(result, exchange.version))
-        config = self.config
-        stamp = config.cache_stamp if exchange.method.cacheable else config.stamp
-        if type(result) is not Raw:
-            meta = getattr(result, "meta", None)
-            hints = getattr(result, "ttl_ms", None), getattr(result, "cache_scope", None)
-            if meta or hints != (None, None):
-                stamp = self._merged_stamp(exchange.method, meta, *hints)
-                result = _without(result, "meta", "ttl_ms", "cache_scope")
-        return codec.encode_result(request_id, encode_fitted(result, exchange.version), stamp)
+        if exchange.method is _LISTEN:
+            raise LocalProtocolError("a subscription is ended by end_subscription, or refused by send_error")
+        return self.config.stamps.encode(request_id, exchange, result)
 
-    def _merged_stamp(self, row: Method, meta: Any, ttl_ms: int | None, cache_scope: str | None) -> bytes:
-        """The stamp for a result that brings ``_meta`` or caching hints of its own; what it does not say is ours."""
-        members: dict[str, Any] = {
-            "resultType": "complete",
-            "_meta": {SERVER_INFO: self.config.info, **(meta or {})},
-        }
-        if row.cacheable:
-            members["ttlMs"] = self.config.ttl_ms if ttl_ms is None else ttl_ms
-            members["cacheScope"] = cache_scope or self.config.cache_scope
-        return codec.encode(members)[1:-1] + b","
+    def send_error(self, request_id: RequestId, error: ErrorData, *, challenge: tuple[str, ...] | None = None) -> None:
+        """Answer a request of the client with an error.
+
+        In the modern era -32042 becomes the `InputRequiredResult` that has taken its place, and codes that a server
+        must not send become those that it may (2026-07-28, basic, "Error Codes").
+
+        Args:
+            request_id: Of a request that is still open.
+            error: Code, message and data.
+            challenge: Scopes that the caller lacks, for bindings that can ask for them.
+
+        Raises:
+            LocalProtocolError: The request is not open.
+            Exception: What msgspec raises for data that has no JSON form. The request stays open.
+        """
+        exchange = self._exchange(request_id)
+        if exchange.version > LATEST_LEGACY:
+            visits = required_visits(error, exchange.version) if exchange.method.input_required else None
+            if visits is not None:
+                self.send_input_required(request_id, visits)
+                return
+            error = allowed_error(error)
+        super().send_error(request_id, error, challenge=challenge)
 
     def send_input_required(self, request_id: RequestId, required: InputRequiredResult) -> None:
         """Answer a modern request by asking for more input.
@@ -367,31 +405,22 @@ class ServerConnection(Connection):
 
         Raises:
             LocalProtocolError: The request is not open, is legacy, its method does not allow it, or ``required``
-                asks for nothing and has no state.
+                asks for nothing and has no state, or has malformed parameters.
         """
-        exchange = self._inbound.get(request_id)
-        if exchange is None:
-            raise LocalProtocolError(f"request {request_id!r} is not open")
+        exchange = self._exchange(request_id)
         if exchange.version <= LATEST_LEGACY or not exchange.method.input_required:
             raise LocalProtocolError(f"{exchange.method.name} of {exchange.version} is never answered input_required")
         if not required.input_requests and required.request_state is None:
             raise LocalProtocolError("input_required needs inputRequests or requestState")
+        assert exchange.caller is not None
         missing = missing_capabilities(required, exchange.caller.capabilities)
         if missing:
-            self.send_error(
-                request_id,
-                ErrorData(
-                    MISSING_REQUIRED_CLIENT_CAPABILITY,
-                    f"Missing required client capability: {', '.join(missing)}",
-                    {"requiredCapabilities": missing},
-                ),
-            )
+            text = f"Missing required client capability: {', '.join(missing)}"
+            lacks = {"requiredCapabilities": missing}
+            self.send_error(request_id, ErrorData(MISSING_REQUIRED_CLIENT_CAPABILITY, text, lacks))
             return
-        del self._inbound[request_id]
-        members = {"resultType": "input_required", "_meta": {SERVER_INFO: self.config.info, **(required.meta or {})}}
-        stamp = codec.encode(members)[1:-1] + b","
-        data = codec.encode_result(request_id, codec.encode(_without(required, "meta")), stamp)
-        self._answer(request_id, exchange, data, Kind.RESPONSE, None)
+        data = self.config.stamps.encode_input_required(request_id, required)
+        self._answer(request_id, exchange, data, Kind.RESPONSE)
 
     # -- what a server sends by itself ---------------------------------------------------------------------------
 
@@ -410,11 +439,11 @@ class ServerConnection(Connection):
         exchange = None if request_id is None else self._inbound.get(request_id)
         if self.config.capabilities.logging is None or (request_id is not None and exchange is None):
             return False
+        if exchange is None and self.session is None:
+            return False
         legacy = exchange is None or exchange.version <= LATEST_LEGACY
         threshold = self._threshold if legacy else exchange.log_level if exchange else None
         if threshold is None or _SEVERITY[level] < _SEVERITY[threshold]:
-            return False
-        if exchange is None and self._session < Session.NEGOTIATED:
             return False
         version = self._version if exchange is None else exchange.version
         tag = None if exchange is None else exchange.tag
@@ -434,28 +463,34 @@ class ServerConnection(Connection):
             progress: Ask for progress.
 
         Raises:
-            LocalProtocolError: There is no legacy session, its revision lacks the method, or the client did not
-                declare the capability.
+            LocalProtocolError: There is no legacy session, its revision lacks the method, the client did not declare
+                the capability, or ``related_to`` is not open.
         """
-        exchange = None if related_to is None else self._inbound.get(related_to)
+        exchange = None if related_to is None else self._exchange(related_to)
         caller = self.session
         if caller is None or (exchange is not None and exchange.version > LATEST_LEGACY):
             raise LocalProtocolError(f"{method} needs a legacy session: modern servers never send requests")
-        row = methods_of(Direction.TO_CLIENT, self._version).get(method)
+        row = methods_of(Direction.TO_CLIENT, self._version, self.config.extensions).get(method)
         if row is None or row.result is None:
             raise LocalProtocolError(f"revision {self._version} has no request {method} to a client")
-        if not declared(caller.capabilities, row.capability):
-            raise LocalProtocolError(f"the client did not declare {row.capability}")
-        body = encode_fitted(params, self._version)
+        missing = lacking(method, params, caller.capabilities)
+        if missing or not declared(caller.capabilities, row.capability):
+            raise LocalProtocolError(f"the client did not declare what {method} needs: {missing or row.capability}")
         id = self._take_id()
-        stamped = codec.splice(body, b'"_meta":' + codec.encode({PROGRESS_TOKEN: id})) if progress else body
+        params, meta = take_meta(params)
+        body = encode_fitted(params, self._version)
+        if progress:
+            meta = {**meta, PROGRESS_TOKEN: id}
+        stamped = codec.splice(body, b'"_meta":' + codec.encode(meta)) if meta else body
         tag = None if exchange is None else exchange.tag
-        return self._request(row, body, stamped, progress=progress, related_to=related_to, tag=tag, id=id)
-
-    def _queue_cancelled(self, request_id: RequestId, reason: str | None) -> None:
-        self._notify("notifications/cancelled", CancelledParams(request_id, reason), self._version, cancels=request_id)
+        return self._request(id, Outbound(row, progress=progress), stamped, related_to=related_to, tag=tag)
 
     # -- subscriptions -------------------------------------------------------------------------------------------
+
+    @property
+    def subscriptions(self) -> tuple[RequestId, ...]:
+        """The open subscriptions."""
+        return tuple(id for id, exchange in self._inbound.items() if exchange.granted is not None)
 
     def acknowledge(self, request_id: RequestId, granted: SubscriptionFilter) -> SubscriptionFilter:
         """Start a subscription: from now on it gets what `publish` is given.
@@ -470,15 +505,13 @@ class ServerConnection(Connection):
         Raises:
             LocalProtocolError: The request is not open, not a subscription, or acknowledged already.
         """
-        exchange = self._inbound.get(request_id)
-        if exchange is None or exchange.method.name != "subscriptions/listen":
-            raise LocalProtocolError(f"request {request_id!r} is no open subscriptions/listen")
+        exchange = self._exchange(request_id)
+        if exchange.method is not _LISTEN:
+            raise LocalProtocolError(f"request {request_id!r} is no {LISTEN}")
         exchange.state = advance(EXCHANGE, exchange.state, ExchangeStep.ACKNOWLEDGE)
-        granted = grant(granted, self.config.capabilities)
-        self._subscriptions[request_id] = granted
-        self._notify_subscription(
-            request_id, exchange, "notifications/subscriptions/acknowledged", AcknowledgedParams(granted)
-        )
+        exchange.granted = granted = grant(granted, self.config.capabilities)
+        params = AcknowledgedParams(granted)
+        self._notify_subscription(request_id, exchange, "notifications/subscriptions/acknowledged", params)
         return granted
 
     def publish(self, method: str, params: Object) -> int:
@@ -491,11 +524,16 @@ class ServerConnection(Connection):
 
         Returns:
             How many subscriptions (modern) and sessions (legacy) of this connection got it.
+
+        Raises:
+            LocalProtocolError: It is another method.
         """
+        if method not in CHANGES:
+            raise LocalProtocolError(f"{method} is no change notification: give one of {', '.join(CHANGES)}")
         count = 0
-        for request_id, granted in self._subscriptions.items():
-            if wants(granted, method, params):
-                self._notify_subscription(request_id, self._inbound[request_id], method, params)
+        for request_id, exchange in self._inbound.items():
+            if exchange.granted is not None and wants(exchange.granted, method, params):
+                self._notify_subscription(request_id, exchange, method, params)
                 count += 1
         if self._session is Session.READY and not self._stateless and self._session_wants(method, params):
             self._notify(method, params, self._version)
@@ -508,31 +546,17 @@ class ServerConnection(Connection):
         On a shared channel ``notifications/cancelled`` goes first (2026-07-28, basic/patterns/cancellation); where the
         request has a stream of its own, its result and the end of the stream say it. Does nothing when it is not open.
         """
-        if self._subscriptions.pop(request_id, None) is None:
+        exchange = self._inbound.get(request_id)
+        if exchange is None or exchange.granted is None:
             return
-        exchange = self._inbound.pop(request_id)
         if exchange.tag is None:
-            self._notify("notifications/cancelled", CancelledParams(request_id), exchange.version)
-        members = {
-            "resultType": "complete",
-            "_meta": {SUBSCRIPTION_ID: request_id, SERVER_INFO: self.config.info},
-        }
-        data = codec.encode_result(request_id, codec.encode(members))
-        self._answer(request_id, exchange, data, Kind.RESPONSE, None)
-
-    @property
-    def subscriptions(self) -> tuple[RequestId, ...]:
-        """The open subscriptions."""
-        return tuple(self._subscriptions)
-
-    def _cancelled(self, params: CancelledParams) -> list[Event]:
-        if params.request_id is not None:
-            self._subscriptions.pop(params.request_id, None)
-        return super()._cancelled(params)
+            self._notify_subscription(request_id, exchange, "notifications/cancelled", CancelledParams(request_id))
+        data = self.config.stamps.encode_complete(request_id, {SUBSCRIPTION_ID: request_id})
+        self._answer(request_id, exchange, data, Kind.RESPONSE)
 
     def _notify_subscription(self, request_id: RequestId, exchange: Inbound, method: str, params: Object) -> None:
-        stamp = b'"_meta":' + codec.encode({SUBSCRIPTION_ID: request_id})
-        self._notify(method, params, exchange.version, stamp=stamp, related_to=request_id, tag=exchange.tag)
+        meta = {SUBSCRIPTION_ID: request_id}
+        self._notify(method, params, exchange.version, meta=meta, related_to=request_id, tag=exchange.tag)
 
     def _session_wants(self, method: str, params: Object) -> bool:
         if isinstance(params, ResourceUpdatedParams):
@@ -542,43 +566,28 @@ class ServerConnection(Connection):
     def _watch(self, id: RequestId, method: str, uri: str) -> list[Event]:
         if method == "resources/unsubscribe":
             self._watched.discard(uri)
-        elif len(self._watched) >= self._limits.subscriptions:
-            text = f"Too many subscriptions: at most {self._limits.subscriptions}"
-            self.send_error(id, ErrorData(INTERNAL_ERROR, text))
+        elif uri not in self._watched and len(self._watched) >= self._limits.subscriptions:
+            self.send_error(id, self._too_many_subscriptions())
             return []
         else:
             self._watched.add(uri)
         self.send_result(id, EmptyResult())
         return []
 
-
-def missing_capabilities(required: InputRequiredResult, capabilities: ClientCapabilities) -> dict[str, Any]:
-    """Return what a client must declare, and did not, for these inputs; shaped like `ClientCapabilities`."""
-    missing: dict[str, Any] = {}
-    for request in (required.input_requests or {}).values():
-        if request.method == "elicitation/create":
-            mode: Any = decoder_of(ElicitParams)(request.params).mode or "form"
-            if not can_elicit(capabilities, mode):
-                missing.setdefault("elicitation", {})[mode] = {}
-        elif request.method == "roots/list":
-            if capabilities.roots is None:
-                missing["roots"] = {}
-        elif capabilities.sampling is None:
-            missing["sampling"] = {}
-    return missing
+    def _too_many_subscriptions(self) -> ErrorData:
+        return ErrorData(INTERNAL_ERROR, f"Too many subscriptions: at most {self._limits.subscriptions}")
 
 
-def can_elicit(capabilities: ClientCapabilities, mode: str) -> bool:
-    """Tell whether the client elicits in ``mode``. No mode named means form (client/elicitation, "Capabilities")."""
-    declared_modes = capabilities.elicitation
-    if declared_modes is None:
-        return False
-    if mode == "url":
-        return declared_modes.url is not None
-    return declared_modes.form is not None or declared_modes.url is None
+def _check_arguments(params: CallToolParams) -> None:
+    """Refuse arguments that are no object, which the tool's own decoder would otherwise be asked to read."""
+    assert params.arguments is not UNSET
+    if memoryview(params.arguments)[0] == _OPENING_BRACE:
+        return
+    if not codec.absent(params.arguments):
+        raise msgspec.ValidationError("Expected `object` - at `$.arguments`")
+    params.arguments = UNSET
 
 
-def _without(value: Object, *members: str) -> Object:
-    """Return ``value`` with these members absent, where it has them."""
-    changes = {name: None for name in members if getattr(value, name, None) is not None}
-    return msgspec.structs.replace(value, **changes) if changes else value
+def _header_is_modern(message: Incoming) -> bool:
+    named = message.headers.get("mcp-protocol-version") if message.headers else None
+    return named is not None and named not in LEGACY_VERSIONS

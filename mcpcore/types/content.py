@@ -1,8 +1,8 @@
 """Content blocks: what tools, prompts and sampling messages are made of."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 
-from msgspec import UNSET, Struct, field
+from msgspec import UNSET, Raw, ValidationError, field, json
 
 from mcpcore.types._base import Object
 from mcpcore.types.lifecycle import Icon
@@ -116,8 +116,24 @@ class ToolResultContent(Object, tag="tool_result", tag_field="type"):
     meta: dict[str, Any] | None = field(name="_meta", default=None)
 
 
-class UnknownContent(Struct, frozen=True):
-    """A block of a type that this version of mcpcore does not know, kept as it came (client side)."""
+class UnknownContent(dict[str, Any]):
+    """A block of a type that this version of mcpcore does not know, with all its members, as it came (client side)."""
 
-    type: str
-    data: dict[str, Any]
+    @property
+    def type(self) -> str:
+        """What the sender calls it."""
+        kind: str = self["type"]
+        return kind
+
+    @classmethod
+    def found(cls, raw: Raw) -> "UnknownContent | None":
+        """Return the block that ``raw`` is; None where it is none, or one of a known type."""
+        try:
+            block: dict[str, Any] = _decode_block(raw)
+        except ValidationError:
+            return None
+        return cls(block) if isinstance(block.get("type"), str) and block["type"] not in _KNOWN else None
+
+
+_decode_block: Final = json.Decoder(dict[str, Any]).decode
+_KNOWN: Final = {kind.__struct_config__.tag for kind in get_args(ContentBlock)}

@@ -40,11 +40,11 @@ URL_ELICITATION_REQUIRED: Final = -32042
 
 
 class Envelope(Struct, gc=False):
-    """Any message as it arrives: what is not ours to read yet stays raw."""
+    """Any message as it arrives: what is not ours to read yet stays raw. Only for ``id`` is null not the same as absent."""
 
     jsonrpc: Literal["2.0"]
     id: int | str | UnsetType | None = UNSET
-    method: str | UnsetType = UNSET
+    method: str | None = None
     params: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     error: Raw | UnsetType = UNSET

@@ -48,7 +48,7 @@ class Method(Struct, frozen=True):
     Args:
         name: As on the wire.
         direction: Who sends it.
-        params: Type of ``params``; it has every member of every revision.
+        params: Type of ``params``; it has every member of every revision. That of a request has ``meta``, raw.
         result: Type of the result; None for a notification.
         versions: The revisions that have it.
         capability: Path of the capability that the receiver must have declared, such as ``tools`` or
@@ -93,7 +93,16 @@ METHODS: Final = (
     Method("notifications/progress", _C, ProgressParams, None),
     # tools
     _list("tools/list", "tools", ListToolsResult, "tools"),
-    Method("tools/call", _S, CallToolParams, CallToolResult, capability="tools", input_required=True, named_by="name"),
+    Method(
+        "tools/call",
+        _S,
+        CallToolParams,
+        CallToolResult,
+        capability="tools",
+        input_required=True,
+        named_by="name",
+        items="content",
+    ),
     Method("notifications/tools/list_changed", _C, NotificationParams, None),
     # resources
     _list("resources/list", "resources", ListResourcesResult, "resources"),
@@ -107,6 +116,7 @@ METHODS: Final = (
         input_required=True,
         cacheable=True,
         named_by="uri",
+        items="contents",
     ),
     Method("resources/subscribe", _S, SubscribeParams, EmptyResult, LEGACY_VERSIONS, "resources.subscribe"),
     Method("resources/unsubscribe", _S, SubscribeParams, EmptyResult, LEGACY_VERSIONS, "resources.subscribe"),
@@ -115,7 +125,14 @@ METHODS: Final = (
     # prompts and completion
     _list("prompts/list", "prompts", ListPromptsResult, "prompts"),
     Method(
-        "prompts/get", _S, GetPromptParams, GetPromptResult, capability="prompts", input_required=True, named_by="name"
+        "prompts/get",
+        _S,
+        GetPromptParams,
+        GetPromptResult,
+        capability="prompts",
+        input_required=True,
+        named_by="name",
+        items="messages",
     ),
     Method("notifications/prompts/list_changed", _C, NotificationParams, None),
     Method("completion/complete", _S, CompleteParams, CompleteResult, capability="completions"),
@@ -127,7 +144,7 @@ METHODS: Final = (
     Method("notifications/subscriptions/acknowledged", _C, AcknowledgedParams, None, MODERN_VERSIONS),
     # asking the client; in modern revisions these travel inside InputRequiredResult and not as requests
     Method("sampling/createMessage", _C, CreateMessageParams, CreateMessageResult, LEGACY_VERSIONS, "sampling"),
-    Method("roots/list", _C, ListRootsParams, ListRootsResult, LEGACY_VERSIONS, "roots"),
+    Method("roots/list", _C, ListRootsParams, ListRootsResult, LEGACY_VERSIONS, "roots", items="roots"),
     Method("notifications/roots/list_changed", _S, NotificationParams, None, LEGACY_VERSIONS),
     Method("elicitation/create", _C, ElicitParams, ElicitResult, _FORMS, "elicitation"),
     Method("notifications/elicitation/complete", _C, ElicitationCompleteParams, None, ("2025-11-25",)),

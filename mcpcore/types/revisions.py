@@ -7,7 +7,7 @@ not know are left out and content that it cannot carry is put into words that it
 from collections.abc import Callable
 from functools import cache
 from types import UnionType
-from typing import Any, Final, get_args, get_origin, get_type_hints
+from typing import Any, Final, cast, get_args, get_origin, get_type_hints
 
 from msgspec import UNSET
 from msgspec.structs import fields, replace
@@ -147,11 +147,11 @@ def fitter(kind: type[Object], version: str) -> Callable[[Any], Any] | None:
 
 def _fit_nested(value: Any, by_type: dict[type, Callable[[Any], Any]]) -> Any:
     if isinstance(value, list):
-        items: list[Any] = value
+        items = cast("list[Any]", value)
         fitted = [_fit_nested(item, by_type) for item in items]
         return fitted if any(new is not old for new, old in zip(fitted, items, strict=True)) else items
-    fit = by_type.get(type(value))
-    return value if fit is None or value is None or value is UNSET else fit(value)
+    fit = by_type.get(cast("type", type(value)))
+    return value if fit is None else fit(value)
 
 
 def _inner_fitters(hint: Any, version: str) -> dict[type, Callable[[Any], Any]]:
