@@ -12,7 +12,7 @@ from mcpcore.exceptions import DefinitionError
 __all__ = ["describe", "enclosing_names", "innermost", "layers", "resolve", "split_annotated", "split_optional"]
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_INSIDE: Final = (
+_INSIDE: Final[tuple[tuple[Any, str], ...]] = (
     # what wraps: where it keeps what it wraps
     (partial, "func"),
     (MethodType, "__func__"),
