@@ -5,14 +5,14 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from types import MethodType, NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Union, cast, get_args, get_origin, get_type_hints
 
 from mcpcore.exceptions import DefinitionError
 
 __all__ = ["describe", "enclosing_names", "innermost", "layers", "resolve", "split_annotated", "split_optional"]
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_INSIDE: Final[tuple[tuple[Any, str], ...]] = (
+_INSIDE: Final = (
     # what wraps: where it keeps what it wraps
     (partial, "func"),
     (MethodType, "__func__"),
@@ -42,7 +42,7 @@ def layers(fn: Any) -> Iterator[Any]:
 
 def _inside(fn: Any) -> Any:
     """Return what a partial or a method is made of; None for anything else."""
-    return next((getattr(fn, name) for kind, name in _INSIDE if isinstance(fn, kind)), None)
+    return next((getattr(fn, name) for kind, name in _INSIDE if isinstance(cast("object", fn), kind)), None)
 
 
 def _own_call(fn: Any) -> Any:
