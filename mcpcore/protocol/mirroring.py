@@ -17,7 +17,16 @@ from msgspec import UNSET
 from mcpcore.types.jsonrpc import HEADER_MISMATCH, ErrorData
 from mcpcore.types.methods import Method
 
-__all__ = ["HeaderMap", "decode_value", "encode_value", "header_map", "mirror", "mismatch"]
+__all__ = [
+    "HeaderMap",
+    "decode_value",
+    "encode_value",
+    "header_map",
+    "method_mismatch",
+    "mirror",
+    "mismatch",
+    "version_mismatch",
+]
 
 HeaderMap = Mapping[tuple[str, ...], str]
 """Where in a tool's arguments a mirrored value stands, and the name of its header, in lower case."""
@@ -122,32 +131,37 @@ def mirror(row: Method, version: str, params: Any, headers: HeaderMap | None) ->
     return fields
 
 
+def method_mismatch(received: Mapping[str, str], method: str) -> ErrorData | None:
+    """Compare ``Mcp-Method`` with the body; asked before anybody looks whether there is such a method."""
+    return _compare(received, "Mcp-Method", method)
+
+
 def mismatch(
-    received: Mapping[str, str], row: Method, version: str, params: Any, headers: HeaderMap | None
+    received: Mapping[str, str], row: Method, params: Any, headers: HeaderMap | None = None
 ) -> ErrorData | None:
-    """Compare a modern request with its header fields; None means that they agree.
+    """Compare ``Mcp-Name`` and ``Mcp-Param-*`` with the body; None means that they agree.
 
     Args:
         received: Header fields, names in lower case.
         row: The method.
-        version: From ``_meta``.
         params: As decoded.
         headers: Of the tool that is called, if it has any.
     """
-    expected = [("Mcp-Method", "mcp-method", row.name)]
-    if row.named_by is not None:
-        expected.append(("Mcp-Name", "mcp-name", getattr(params, row.named_by)))
-    for shown, name, body in expected:
-        given = received.get(name)
-        if given is None:
-            return _refusal(f"{shown} is missing")
-        try:
-            value = decode_value(given)
-        except ValueError as error:
-            return _refusal(f"{shown} cannot be read: {error}")
-        if value != body:
-            return _refusal(f"{shown} header value {value[:64]!r} does not match body value {body[:64]!r}")
-    return _parameters(received, params, headers) if headers else None
+    problem = _compare(received, "Mcp-Name", getattr(params, row.named_by)) if row.named_by is not None else None
+    return problem or (_parameters(received, params, headers) if headers else None)
+
+
+def _compare(received: Mapping[str, str], name: str, body: str) -> ErrorData | None:
+    given = received.get(name.lower())
+    if given is None:
+        return _refusal(f"{name} is missing")
+    try:
+        value = decode_value(given)
+    except ValueError as error:
+        return _refusal(f"{name} cannot be read: {error}")
+    if value != body:
+        return _refusal(f"{name} header value {value[:64]!r} does not match body value {body[:64]!r}")
+    return None
 
 
 def version_mismatch(received: Mapping[str, str], version: str) -> ErrorData | None:

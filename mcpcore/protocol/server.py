@@ -5,7 +5,7 @@ one for each modern HTTP request. Whether a request is legacy or modern is a pro
 `ServerConnection._receive_request`), so both eras work side by side on one connection.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -32,6 +32,7 @@ from mcpcore.protocol.connection import (
 )
 from mcpcore.protocol.events import Caller, Event, MessageIgnored, RequestReceived, SessionReady
 from mcpcore.protocol.messages import Incoming, Kind
+from mcpcore.protocol.mirroring import HeaderMap, method_mismatch, mismatch, version_mismatch
 from mcpcore.protocol.subscriptions import CHANGES, grant, wants
 from mcpcore.types._base import Object
 from mcpcore.types.jsonrpc import (
@@ -95,6 +96,7 @@ class ServerConfig:
         ttl_ms: How long results of cacheable methods stay fresh, in milliseconds, where a result does not say.
         cache_scope: Who may cache them: ``public`` or ``private``.
         limits: See `Limits`.
+        header_map: Which arguments of a tool HTTP mirrors, by the tool's name; None where none are.
 
     Raises:
         ValueError: No revisions, or one that mcpcore does not speak, or caching hints that do not exist.
@@ -108,6 +110,7 @@ class ServerConfig:
     ttl_ms: int = 0
     cache_scope: str = "private"
     limits: Limits = field(default_factory=Limits)
+    header_map: Callable[[str], HeaderMap | None] | None = None
     legacy_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)
     modern_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)
     legacy: dict[str, dict[str, Method]] = field(init=False, repr=False, compare=False)
@@ -209,11 +212,17 @@ class ServerConnection(Connection):
     def _receive_modern(
         self, message: Incoming, id: RequestId, batch: Batch | None, name: str, params: Any, meta: RequestMetaObject
     ) -> list[Event]:
-        row = self._judge_modern(name, meta, batch)
+        headers = message.headers
+        row = self._judge_modern(name, meta, batch, headers)
         if isinstance(row, ErrorData):
             return [self._reject(row, message, id, batch)]
         if isinstance(params, ErrorData):
             return [self._reject(params, message, id, batch)]
+        if headers is not None:
+            mirrored = self.config.header_map(params.name) if row is _CALL_TOOL and self.config.header_map else None
+            problem = mismatch(headers, row, params, mirrored)
+            if problem is not None:
+                return [self._reject(problem, message, id, batch)]
         caller = self._caller_of(meta)
         self._open(id, Inbound(row, caller.version, message.tag, None, caller, meta.progress_token, meta.log_level))
         if name == "server/discover":
@@ -221,12 +230,20 @@ class ServerConnection(Connection):
             return []
         return [RequestReceived(id, row, params, caller, meta.progress_token, meta.log_level, message.scope)]
 
-    def _judge_modern(self, name: str, meta: RequestMetaObject, batch: Batch | None) -> Method | ErrorData:
-        methods = self.config.modern.get(meta.protocol_version or "")
-        if methods is None:
-            return self._unsupported(meta.protocol_version or "")
+    def _judge_modern(
+        self, name: str, meta: RequestMetaObject, batch: Batch | None, headers: Mapping[str, str] | None
+    ) -> Method | ErrorData:
+        """Judge in the order that the HTTP binding prescribes; without headers only the rest of it is left."""
+        version = meta.protocol_version or ""
         if meta.client_capabilities is None:
             return _LACKS_CAPABILITIES
+        if headers is not None and (problem := version_mismatch(headers, version)) is not None:
+            return problem
+        methods = self.config.modern.get(version)
+        if methods is None:
+            return self._unsupported(version)
+        if headers is not None and (problem := method_mismatch(headers, name)) is not None:
+            return problem
         if batch is not None:
             return NO_BATCHES
         if name == LISTEN and len(self.subscriptions) >= self._limits.subscriptions:
