@@ -4,11 +4,11 @@ All are views on one request. `Context` is for ``async def``, `SyncContext` for 
 `TransportContext` only tells and never sends, so it is there in every mode.
 """
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from typing import Any, Final, TypeVar, overload
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
-import anyio
-import anyio.from_thread
+import anyio.lowlevel
+import msgspec
 
 from mcpcore.exceptions import CapabilityError
 from mcpcore.providers.markers import Demand, Elicit, Injection, RequestMeta, Roots, Sample
@@ -17,15 +17,31 @@ from mcpcore.runtime.request import Request
 from mcpcore.types.lifecycle import ClientCapabilities, Implementation
 from mcpcore.types.meta import LogLevel, ProgressToken
 from mcpcore.types.roots import Root
-from mcpcore.types.sampling import CreateMessageResult, SamplingMessage
+from mcpcore.types.sampling import CreateMessageResult, ModelPreferences, SamplingMessage, ToolChoice
+from mcpcore.types.tools import Tool
 from mcpcore.types.utilities import EmptyParams
 from mcpcore.versions import Era
 
-__all__ = ["INJECTIONS", "Context", "ServerSession", "SyncContext", "TransportContext"]
+__all__ = ["INJECTIONS", "Context", "SampleOptions", "ServerSession", "SyncContext", "TransportContext"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 _DEFAULT_MESSAGE: Final = "Please provide the required information."
+
+
+class SampleOptions(TypedDict, total=False):
+    """What may be said beside the messages when a client's model is asked; see `Sample`."""
+
+    system_prompt: str | None
+    model_preferences: ModelPreferences | None
+    include_context: Literal["none", "thisServer", "allServers"] | None
+    temperature: float | None
+    stop_sequences: Sequence[str]
+    metadata: Mapping[str, Any] | None
+    tools: Sequence[Tool]
+    tool_choice: ToolChoice | None
 
 
 class TransportContext(Mapping[str, Any]):
@@ -73,16 +89,23 @@ class TransportContext(Mapping[str, Any]):
         return len(self._known)
 
 
-class _View:
-    """What both contexts tell without waiting."""
+class _View(Generic[R]):
+    """What both contexts tell without waiting. ``R`` is what telling the client gives: something to await, or nothing."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
 
+    # -- the request -----------------------------------------------------------------------------------------------
+
+    @property
+    def request(self) -> Request:
+        """The request itself, as middleware sees it."""
+        return self._request
+
     @property
     def request_id(self) -> int | str:
         """The id that the client gave the request."""
-        return self._request.event.id
+        return self._request.id
 
     @property
     def progress_token(self) -> ProgressToken | None:
@@ -107,7 +130,7 @@ class _View:
     @property
     def principal(self) -> Any:
         """Who calls, as authenticated by the transport; None for anonymous."""
-        return self._request.scope.principal
+        return self._request.principal
 
     @property
     def client_info(self) -> Implementation | None:
@@ -123,6 +146,8 @@ class _View:
     def protocol_version(self) -> str:
         """The revision of this request."""
         return self._request.caller.version
+
+    # -- what outlives it ------------------------------------------------------------------------------------------
 
     @property
     def lifespan(self) -> Any:
@@ -145,6 +170,12 @@ class _View:
             raise CapabilityError("modern requests have no session: keep state under a handle that the client passes")
         return self._request.session.state
 
+    def on_disconnect(self, callback: Callable[[], Any]) -> None:
+        """Call ``callback``, a plain function, when the client has gone away. Raises `TypeError` for an async one."""
+        self._request.session.on_disconnect(callback)
+
+    # -- asking ----------------------------------------------------------------------------------------------------
+
     @property
     def can_elicit(self) -> bool:
         """The client can show a form."""
@@ -165,9 +196,15 @@ class _View:
         """The client offers its folders."""
         return self._can(Roots())
 
-    def on_disconnect(self, callback: Callable[[], Any]) -> None:
-        """Call ``callback`` (a plain function) when the client has gone away."""
-        self._request.session.on_disconnect.append(callback)
+    @property
+    def input_responses(self) -> dict[str, Any]:
+        """What the client answered to the `InputRequiredResult` that this handler returned, as JSON, by key."""
+        return {key: msgspec.json.decode(raw) for key, raw in self._request.answers.items() if key}
+
+    @property
+    def request_state(self) -> str | None:
+        """The ``request_state`` of that `InputRequiredResult`, unchanged: the client could neither alter nor reuse it."""
+        return self._request.own_state
 
     def _can(self, question: Question) -> bool:
         try:
@@ -176,8 +213,60 @@ class _View:
             return False
         return True
 
+    # -- telling ---------------------------------------------------------------------------------------------------
 
-class Context(_View):
+    def progress(self, progress: float, *, total: float | None = None, message: str | None = None) -> R:
+        """Report progress. Does nothing when the client did not ask, or when the value has not increased.
+
+        Args:
+            progress: How far it is, in the handler's own unit.
+            total: How far it goes, in the same unit.
+            message: For people.
+        """
+        raise NotImplementedError
+
+    def percent(self, percent: float) -> R:
+        """Report progress in percent. Raises `ValueError` outside 0 to 100."""
+        if not 0 <= percent <= 100:
+            raise ValueError(f"{percent} is no percentage: give 0 to 100")
+        return self.progress(percent, total=100)
+
+    def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> R:
+        """Send a log message. Does nothing below the level that the client asked for.
+
+        Args:
+            level: Its severity.
+            data: Any JSON value.
+            logger: Who says it.
+        """
+        raise NotImplementedError
+
+    def debug(self, data: Any, *, logger: str | None = None) -> R:
+        """`log` at debug."""
+        return self.log("debug", data, logger=logger)
+
+    def info(self, data: Any, *, logger: str | None = None) -> R:
+        """`log` at info."""
+        return self.log("info", data, logger=logger)
+
+    def notice(self, data: Any, *, logger: str | None = None) -> R:
+        """`log` at notice."""
+        return self.log("notice", data, logger=logger)
+
+    def warning(self, data: Any, *, logger: str | None = None) -> R:
+        """`log` at warning."""
+        return self.log("warning", data, logger=logger)
+
+    def error(self, data: Any, *, logger: str | None = None) -> R:
+        """`log` at error."""
+        return self.log("error", data, logger=logger)
+
+    def critical(self, data: Any, *, logger: str | None = None) -> R:
+        """`log` at critical."""
+        return self.log("critical", data, logger=logger)
+
+
+class Context(_View[Awaitable[None]]):
     """The way back to the client for ``async def`` handlers.
 
     In the modern era `elicit`, `sample`, `roots` and `ask` end the handler unless the answer is there already; the client
@@ -187,51 +276,27 @@ class Context(_View):
 
     __mcpcore_injection__ = Injection("context", Demand.FULL)
 
-    # -- telling -------------------------------------------------------------------------------------------------
-
     async def progress(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
-        """Report progress. Does nothing when the client did not ask, or when the value has not increased.
-
-        Args:
-            progress: How far it is, in the handler's own unit.
-            total: How far it goes, in the same unit.
-            message: For people.
-        """
         if self._request.progress(progress, total, message):
-            await self._request.flush()
-
-    async def percent(self, percent: float) -> None:
-        """Report progress in percent. Raises `ValueError` outside 0 to 100."""
-        if not 0 <= percent <= 100:
-            raise ValueError(f"{percent} is no percentage: give 0 to 100")
-        await self.progress(percent, total=100)
+            await self._written()
 
     async def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> None:
-        """Send a log message. Does nothing below the level that the client asked for."""
         if self._request.log(level, data, logger):
-            await self._request.flush()
+            await self._written()
 
-    async def debug(self, data: Any, *, logger: str | None = None) -> None:
-        """`log` at debug."""
-        await self.log("debug", data, logger=logger)
+    async def _written(self) -> None:
+        await self._request.session.driver.flush()
+        # A handler that only reports would otherwise never let the event loop see a cancellation.
+        await anyio.lowlevel.checkpoint()
 
-    async def info(self, data: Any, *, logger: str | None = None) -> None:
-        """`log` at info."""
-        await self.log("info", data, logger=logger)
+    async def close_stream(self) -> None:
+        """End the HTTP response here and go on: the client comes back for the rest (2025-11-25, "Resumability").
 
-    async def notice(self, data: Any, *, logger: str | None = None) -> None:
-        """`log` at notice."""
-        await self.log("notice", data, logger=logger)
-
-    async def warning(self, data: Any, *, logger: str | None = None) -> None:
-        """`log` at warning."""
-        await self.log("warning", data, logger=logger)
-
-    async def error(self, data: Any, *, logger: str | None = None) -> None:
-        """`log` at error."""
-        await self.log("error", data, logger=logger)
-
-    # -- asking --------------------------------------------------------------------------------------------------
+        Does nothing where nothing can be resumed.
+        """
+        close = self._request.scope.close_stream
+        if close is not None:
+            await close()
 
     async def ping(self) -> None:
         """Ask the client for a sign of life (legacy).
@@ -246,7 +311,9 @@ class Context(_View):
     @overload
     async def elicit(self, message: str, type: type[T], *, key: str | None = None) -> ElicitReply[T]: ...
     @overload
-    async def elicit(self, message: str, type: Mapping[str, Any], *, key: str | None = None) -> ElicitReply[Any]: ...
+    async def elicit(
+        self, message: str, type: Mapping[str, Any], *, key: str | None = None
+    ) -> ElicitReply[dict[str, Any]]: ...
     async def elicit(self, message: str, type: Any, *, key: str | None = None) -> ElicitReply[Any]:
         """Ask the user to fill in a form.
 
@@ -260,6 +327,7 @@ class Context(_View):
 
         Raises:
             CapabilityError: The client cannot ask; look at `can_elicit` first to answer in your own words.
+            DefinitionError: The form is not flat.
         """
         reply: ElicitReply[Any] = await self._ask("elicit", key, Elicit(message or _DEFAULT_MESSAGE, type=type))
         return reply
@@ -271,11 +339,11 @@ class Context(_View):
 
     async def sample(
         self,
-        messages: str | list[str | SamplingMessage],
+        messages: str | Sequence[str | SamplingMessage],
         *,
         max_tokens: int = 500,
         key: str | None = None,
-        **options: Any,
+        **options: Unpack[SampleOptions],
     ) -> CreateMessageResult:
         """Ask the client's model.
 
@@ -283,7 +351,7 @@ class Context(_View):
             messages: One text of the user, or a conversation.
             max_tokens: Most tokens that the answer may have.
             key: Names the answer in the modern era; ``sample-<n>`` in call order when None.
-            options: The other members of `Sample`: ``system_prompt``, ``temperature``, …
+            options: See `Sample`.
 
         Raises:
             CapabilityError: The client offers no model.
@@ -310,12 +378,7 @@ class Context(_View):
         return (await self._request.ask({key: question}))[key]
 
 
-def _from_thread(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
-    """Make a blocking twin of an awaitable method, for worker threads."""
-    return lambda self, *args, **kwargs: anyio.from_thread.run(lambda: method(Context(self._request), *args, **kwargs))
-
-
-class SyncContext(_View):
+class SyncContext(_View[None]):
     """The way back to the client for ``def`` handlers, which run in a worker thread.
 
     The methods are those of `Context` and block the thread, not the event loop.
@@ -323,85 +386,58 @@ class SyncContext(_View):
 
     __mcpcore_injection__ = Injection("sync_context", Demand.FULL)
 
-    def progress(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
-        """See `Context.progress`."""
-        if self.wants_progress:
-            _progress(self, progress, total=total, message=message)
-
-    def percent(self, percent: float) -> None:
-        """See `Context.percent`."""
-        _percent(self, percent)
-
-    def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> None:
-        """See `Context.log`."""
-        _log(self, level, data, logger=logger)
-
-    def debug(self, data: Any, *, logger: str | None = None) -> None:
-        """`log` at debug."""
-        self.log("debug", data, logger=logger)
-
-    def info(self, data: Any, *, logger: str | None = None) -> None:
-        """`log` at info."""
-        self.log("info", data, logger=logger)
-
-    def notice(self, data: Any, *, logger: str | None = None) -> None:
-        """`log` at notice."""
-        self.log("notice", data, logger=logger)
-
-    def warning(self, data: Any, *, logger: str | None = None) -> None:
-        """`log` at warning."""
-        self.log("warning", data, logger=logger)
-
-    def error(self, data: Any, *, logger: str | None = None) -> None:
-        """`log` at error."""
-        self.log("error", data, logger=logger)
-
-    def ping(self) -> None:
-        """See `Context.ping`."""
-        _ping(self)
-
-    def elicit(self, message: str, type: Any, *, key: str | None = None) -> ElicitReply[Any]:
-        """See `Context.elicit`."""
-        reply: ElicitReply[Any] = _elicit(self, message, type, key=key)
-        return reply
-
-    def elicit_url(self, message: str, url: str, *, key: str | None = None) -> ElicitReply[None]:
-        """See `Context.elicit_url`."""
-        reply: ElicitReply[None] = _elicit_url(self, message, url, key=key)
-        return reply
-
-    def sample(
-        self, messages: Any, *, max_tokens: int = 500, key: str | None = None, **options: Any
-    ) -> CreateMessageResult:
-        """See `Context.sample`."""
-        result: CreateMessageResult = _sample(self, messages, max_tokens=max_tokens, key=key, **options)
-        return result
-
-    def roots(self, *, key: str | None = None) -> list[Root]:
-        """See `Context.roots`."""
-        roots: list[Root] = _roots(self, key=key)
-        return roots
-
-    def ask(self, **questions: Question) -> dict[str, Any]:
-        """See `Context.ask`."""
-        answers: dict[str, Any] = _ask(self, **questions)
-        return answers
-
     @property
     def cancelled(self) -> bool:
         """The client no longer wants the answer. A thread cannot be stopped: look at this in long loops."""
-        return not self._request.session.connection.is_open(self.request_id)
+        return not self._request.is_open
 
+    def _wait(self, method: Callable[Concatenate[Context, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        value = self._request.from_thread(lambda: method(Context(self._request), *args, **kwargs))
+        return cast(T, value)
 
-_progress = _from_thread(Context.progress)
-_percent = _from_thread(Context.percent)
-_log = _from_thread(Context.log)
-_ping = _from_thread(Context.ping)
-_elicit = _from_thread(Context.elicit)
-_elicit_url = _from_thread(Context.elicit_url)
-_sample = _from_thread(Context.sample)
-_roots = _from_thread(Context.roots)
-_ask = _from_thread(Context.ask)
+    def progress(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
+        if self.wants_progress:
+            self._wait(Context.progress, progress, total=total, message=message)
+
+    def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> None:
+        self._wait(Context.log, level, data, logger=logger)
+
+    def ping(self) -> None:
+        """See `Context.ping`."""
+        self._wait(Context.ping)
+
+    @overload
+    def elicit(self, message: str, type: type[T], *, key: str | None = None) -> ElicitReply[T]: ...
+    @overload
+    def elicit(
+        self, message: str, type: Mapping[str, Any], *, key: str | None = None
+    ) -> ElicitReply[dict[str, Any]]: ...
+    def elicit(self, message: str, type: Any, *, key: str | None = None) -> ElicitReply[Any]:
+        """See `Context.elicit`."""
+        return self._wait(Context.elicit, message, type, key=key)
+
+    def elicit_url(self, message: str, url: str, *, key: str | None = None) -> ElicitReply[None]:
+        """See `Context.elicit_url`."""
+        return self._wait(Context.elicit_url, message, url, key=key)
+
+    def sample(
+        self,
+        messages: str | Sequence[str | SamplingMessage],
+        *,
+        max_tokens: int = 500,
+        key: str | None = None,
+        **options: Unpack[SampleOptions],
+    ) -> CreateMessageResult:
+        """See `Context.sample`."""
+        return self._wait(Context.sample, messages, max_tokens=max_tokens, key=key, **options)
+
+    def roots(self, *, key: str | None = None) -> list[Root]:
+        """See `Context.roots`."""
+        return self._wait(Context.roots, key=key)
+
+    def ask(self, **questions: Question) -> dict[str, Any]:
+        """See `Context.ask`."""
+        return self._wait(Context.ask, **questions)
 
 
 class ServerSession:

@@ -48,7 +48,7 @@ def http_app(
         server.serve_channel,
         server.running,
         path=path,
-        stateless=server.registry.state == "stateless",
+        stateless=server.registry.provider.state == "stateless",
         guard=Guard(hosts, tuple(allowed_origins), cors),
         authenticate=authenticate,
         limits=server.limits,

@@ -13,6 +13,7 @@ from msgspec import Struct
 from mcpcore.abc import Channel, ChannelInfo, ServerTransport
 from mcpcore.limits import Limits
 from mcpcore.protocol.events import ConnectionClosed, Event, MessageIgnored, RequestReceived
+from mcpcore.protocol.mirroring import HeaderMap, header_map
 from mcpcore.protocol.server import ServerConfig, ServerConnection
 from mcpcore.providers.registry import Registry
 from mcpcore.runtime.context import INJECTIONS
@@ -141,6 +142,7 @@ class Server:
         self._dispatcher = Dispatcher(self)
         self._offer: ServerConfig
         self._configured = -1
+        self._header_maps: dict[str, tuple[object, HeaderMap]] = {}
         self._stopping: list[Callable[[], Any]] = []
         self.registry.subscribe(self._changed)
 
@@ -150,6 +152,11 @@ class Server:
         self.complete = self.registry.complete
         self.include = self.registry.include
         self.add_tool = self.registry.add_tool
+
+    @property
+    def is_stateless(self) -> bool:
+        """Legacy requests have no session and no way back to the client."""
+        return self.registry.provider.state == "stateless"
 
     # -- serving -------------------------------------------------------------------------------------------------
 
@@ -170,10 +177,10 @@ class Server:
         Raises:
             SystemExit: 128 plus the signal's number, after a signal.
         """
-        opened = _server_transport(transport, self.limits)
+        opened = transport if transport == "http" else _server_transport(transport, self.limits)
         # The event loop may print and log, too, when it starts and ends.
         with opened.claimed() if hasattr(opened, "claimed") else nullcontext():
-            run_until_signalled(partial(self.serve, opened), self.stop, backend)
+            run_until_signalled(partial(self.serve, opened, **options), self.stop, backend)
 
     async def serve(self, transport: "Literal['stdio', 'http'] | ServerTransport" = "stdio", **options: Any) -> None:
         """Serve inside a running event loop (asyncio or trio). Cancellation ends it.
@@ -329,7 +336,18 @@ class Server:
             ttl_ms=self._cache.ttl_ms,
             cache_scope=self._cache.scope,
             limits=self.limits,
+            header_map=self._header_map,
         )
+
+    def _header_map(self, tool: str) -> HeaderMap | None:
+        """Which arguments of a tool HTTP mirrors in headers; found once for each tool."""
+        handler = self.registry.find_tool(tool)
+        if handler is None:
+            return None
+        known = self._header_maps.get(tool)
+        if known is None or known[0] is not handler:
+            known = self._header_maps[tool] = (handler, header_map(handler.input_schema))
+        return known[1]
 
 
 _LIST_CHANGED = {
