@@ -187,7 +187,7 @@ def _is_unicode(value: int | str) -> bool:
 
 def _json_type(value: Any) -> str:
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a fraction" if isinstance(value, float) else "a number")
+    return names.get(value.__class__, "a fraction" if isinstance(value, float) else "a number")
 
 
 def _depth_exceeds(data: bytes, limit: int) -> bool:

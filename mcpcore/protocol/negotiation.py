@@ -23,8 +23,9 @@ error that only a modern server gives settles the era; any other error, or silen
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from mcpcore.types.jsonrpc import (
@@ -38,6 +39,10 @@ from mcpcore.versions import Era, era_of
 __all__ = ["Discover", "Fail", "Initialize", "Settled", "Step", "VersionNegotiator"]
 
 _MODERN_ONLY: Final = (HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY)
+
+
+class _Supported(Struct):
+    supported: list[str]
 
 
 class Discover(Struct, frozen=True):
@@ -138,6 +143,7 @@ def _newest(ours: Sequence[str], theirs: Sequence[str]) -> str | None:
 
 
 def _supported(error: ErrorData) -> list[str]:
-    data: Any = error.data
-    listed: Any = data.get("supported") if isinstance(data, dict) else None
-    return [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
+    try:
+        return msgspec.convert(error.data, _Supported).supported
+    except msgspec.ValidationError:
+        return []

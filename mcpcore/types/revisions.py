@@ -7,9 +7,8 @@ not know are left out and content that it cannot carry is put into words that it
 from collections.abc import Callable
 from functools import cache
 from types import UnionType
-from typing import Any, Final, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
-from msgspec import UNSET
 from msgspec.structs import fields, replace
 
 from mcpcore.types._base import Object
@@ -146,11 +145,10 @@ def fitter(kind: type[Object], version: str) -> Callable[[Any], Any] | None:
 
 
 def _fit_nested(value: Any, by_type: dict[type, Callable[[Any], Any]]) -> Any:
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        fitted = [_fit_nested(item, by_type) for item in items]
-        return fitted if any(new is not old for new, old in zip(fitted, items, strict=True)) else items
-    fit = by_type.get(cast("type", type(value)))
+    if value.__class__ is list:
+        fitted = [_fit_nested(item, by_type) for item in value]
+        return fitted if any(new is not old for new, old in zip(fitted, value, strict=True)) else value
+    fit = by_type.get(value.__class__)
     return value if fit is None else fit(value)
 
 
