@@ -1,7 +1,10 @@
 """What a run brings home, and the run itself: contestants take turns, round after round."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 from benchmarks import machine
 from benchmarks.spread import Spread, ratios, spread
@@ -107,20 +110,26 @@ def run(
         packages={name: dict(contestant.packages) for name, contestant in contestants.items()},
         rows={row.name: RowResults(row.title, row.group, row.unit, row.better) for row in rows},
     )
-    for number in range(1, rounds + 1):
-        for row in rows:
-            for name, contestant in contestants.items():
-                entry = results.rows[row.name]
-                if row.program not in contestant.programs or name in entry.failures:
-                    continue
-                where = f"round {number} of {rounds}, {row.name}, {name}"
-                try:
-                    measured = row.measure(contestant, effort)
-                except BenchmarkError as error:
-                    entry.failures[name] = str(error)
-                    say(f"{where}: FAILED: {error}")
-                    continue
-                figure = Figure(number, measured.value, measured.details, machine.load())
-                entry.figures.setdefault(name, []).append(figure)
-                say(f"{where}: {measured.value:,.3f} {row.unit}")
+
+    def turn(number: int, row: Row, contestant: Contestant) -> None:
+        entry, name = results.rows[row.name], contestant.name
+        if row.program not in contestant.programs or name in entry.failures:
+            return
+        where = f"round {number} of {rounds}, {row.name}, {name}"
+        try:
+            measured = row.measure(contestant, effort)
+        except BenchmarkError as error:
+            entry.failures[name] = str(error)
+            say(f"{where}: FAILED: {error}")
+            return
+        figure = Figure(number, measured.value, measured.details, machine.load())
+        entry.figures.setdefault(name, []).append(figure)
+        say(f"{where}: {measured.value:,.3f} {row.unit}")
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        # Where no figure counts, the contestants need not wait for each other.
+        each = pool.map if effort.smoke else map
+        for number in range(1, rounds + 1):
+            for row in rows:
+                list(each(partial(turn, number, row), contestants.values()))
     return results
