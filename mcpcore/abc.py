@@ -36,6 +36,7 @@ class ChannelInfo(Struct, frozen=True):
         one_shot: One message in, its answer out, then the channel closes (an HTTP exchange).
         session_version: The legacy revision this channel is born with; None where ``initialize`` decides.
         session: The session that a one-shot channel belongs to; None where each stands for itself.
+        back_channel: Requests can be sent to the peer while one of its own is open.
         disconnect_cancels: The loss of the channel withdraws its request. Otherwise the handler goes on.
     """
 
@@ -43,6 +44,7 @@ class ChannelInfo(Struct, frozen=True):
     one_shot: bool = False
     session_version: str | None = None
     session: SessionSlot | None = None
+    back_channel: bool = True
     disconnect_cancels: bool = True
 
 

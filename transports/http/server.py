@@ -239,7 +239,14 @@ class StreamableHTTPApp:
         version = None
         if not modern and session is None and not inbound.initializes:
             version = headers.get("mcp-protocol-version") or _FALLBACK
-        info = ChannelInfo("http", one_shot=True, session_version=version, session=session, disconnect_cancels=modern)
+        info = ChannelInfo(
+            "http",
+            one_shot=True,
+            session_version=version,
+            session=session,
+            back_channel=events and session is not None,
+            disconnect_cancels=modern,
+        )
         channel = ExchangeChannel(
             info, Incoming(body, headers, stream, request_scope), stream, receive, self._limits.stream_after
         )
