@@ -2,7 +2,7 @@
 
 import base64
 import sys
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import anyio
 from msgspec import Meta, Struct
@@ -139,7 +139,7 @@ async def json_schema_tool(
 
 @server.tool
 async def test_custom_header(
-    region: Annotated[str | None, Param("Mirrored in a header", header="Region")] = None,
+    region: Annotated[str, Param("Mirrored in a header", header="Region")] = "none",
 ) -> str:
     """Has an argument that HTTP mirrors."""
     return f"region: {region}"
@@ -401,8 +401,6 @@ async def complete_arguments(prefix: str) -> list[str]:
     """Completions of both arguments."""
     return [value for value in ("paris", "park", "party") if value.startswith(prefix)]
 
-
-Transport = Literal["http"]
 
 if __name__ == "__main__":
     server.run("http", port=int(sys.argv[1]), retry_ms=500)
