@@ -365,7 +365,7 @@ class Context(_View[Awaitable[None]]):
         roots: list[Root] = await self._ask("roots", key, Roots())
         return roots
 
-    async def ask(self, **questions: Question) -> dict[str, Any]:
+    async def ask(self, /, **questions: Question) -> dict[str, Any]:
         """Ask several things in one round: ``await ctx.ask(who=Elicit("Who?", Person), where=Roots())``.
 
         Returns:
@@ -435,7 +435,7 @@ class SyncContext(_View[None]):
         """See `Context.roots`."""
         return self._wait(Context.roots, key=key)
 
-    def ask(self, **questions: Question) -> dict[str, Any]:
+    def ask(self, /, **questions: Question) -> dict[str, Any]:
         """See `Context.ask`."""
         return self._wait(Context.ask, **questions)
 

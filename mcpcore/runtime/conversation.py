@@ -68,7 +68,7 @@ class Conversation:
     async def _send(self, messages: list[Outgoing]) -> None:
         raise NotImplementedError
 
-    def _spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         raise NotImplementedError
 
     def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope) -> None:
@@ -154,7 +154,7 @@ class Conversation:
     def wake_writer(self) -> None:
         """Have what is queued written soon, for callers that cannot wait."""
         if self.connection.has_messages and not self._writing:
-            self._spawn(self.flush)
+            self.spawn(self.flush)
 
     # -- requests of ours ----------------------------------------------------------------------------------------
 

@@ -213,7 +213,7 @@ class Driver(Conversation):
     async def _send(self, messages: list[Outgoing]) -> None:
         await self._channel.send(messages)
 
-    def _spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if self._tasks is not None and not self._closed:
             self._tasks.start_soon(function)
 

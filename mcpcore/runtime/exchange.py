@@ -122,7 +122,7 @@ class Exchange(Conversation):
             with watcher:
                 await self._notice_loss(request_id, channel)
 
-        self._spawn(watch)
+        self.spawn(watch)
 
     def finished(self, request_id: RequestId) -> None:
         del self._running[request_id]
@@ -144,7 +144,7 @@ class Exchange(Conversation):
     async def _send(self, messages: list[Outgoing]) -> None:
         await self._write_to(messages)
 
-    def _spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         loop = asyncio_loop()
         if loop is not None:
             start_task(loop, function())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
-from mcpcore.runtime.request import Session
+from mcpcore.runtime.session import Session
 from mcpcore.transports.http.eventlog import EventLogFactory
 from mcpcore.transports.http.guard import Guard, is_loopback
 from mcpcore.transports.http.server import Authenticate, StreamableHTTPApp

@@ -49,6 +49,11 @@ class Lifespan:
                     self._life = None
 
     @property
+    def exists(self) -> bool:
+        """There is something to enter."""
+        return self._make is not None
+
+    @property
     def value(self) -> Any:
         """What it yielded; None while it is not entered."""
         return self._life.value if self._life else None

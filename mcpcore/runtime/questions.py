@@ -4,30 +4,41 @@ One table for both eras and both directions of travel: as a request of the serve
 ``input_required`` in the modern one.
 """
 
+import secrets
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
-from mcpcore.exceptions import McpError
+from mcpcore.exceptions import DefinitionError, McpError
+from mcpcore.protocol.answers import can_elicit
 from mcpcore.protocol.events import Caller
-from mcpcore.protocol.server import can_elicit
 from mcpcore.providers.forms import form_schema, form_value
 from mcpcore.providers.markers import Elicit, Roots, Sample
-from mcpcore.providers.schema import InvalidArguments
+from mcpcore.providers.schema import InvalidValue
+from mcpcore.providers.validation import Validator
 from mcpcore.types._base import Object
 from mcpcore.types.content import TextContent
 from mcpcore.types.elicitation import ElicitParams, ElicitResult
 from mcpcore.types.jsonrpc import INVALID_PARAMS
+from mcpcore.types.methods import Direction, methods_of
 from mcpcore.types.roots import ListRootsParams, ListRootsResult, Root
 from mcpcore.types.sampling import CreateMessageParams, CreateMessageResult, SamplingMessage
+from mcpcore.versions import Era
 
-__all__ = ["ElicitReply", "Question", "Wire", "missing_capability", "wire_of"]
+__all__ = ["PARAMS", "ElicitReply", "Question", "Wire", "missing_capability", "wire_of"]
 
 T = TypeVar("T")
 
 Question = Elicit | Sample | Roots
+
+PARAMS: Final[dict[str, type[Object]]] = {
+    # what a client can be asked: type of the parameters
+    "elicitation/create": ElicitParams,
+    "sampling/createMessage": CreateMessageParams,
+    "roots/list": ListRootsParams,
+}
 
 
 class ElicitReply(Struct, Generic[T], frozen=True):
@@ -44,7 +55,6 @@ class ElicitReply(Struct, Generic[T], frozen=True):
 class Wire(Struct, frozen=True):
     """A question as a request: its method and parameters, and how to read the result."""
 
-    kind: str
     method: Literal["elicitation/create", "sampling/createMessage", "roots/list"]
     params: Object
     result: type[Object]
@@ -58,59 +68,91 @@ class Wire(Struct, frozen=True):
         """
         try:
             return self.read(msgspec.json.decode(raw, type=self.result))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, InvalidValue) as error:
             raise McpError(INVALID_PARAMS, f"Invalid params: inputResponses.{key}: {error}") from None
-        except InvalidArguments as error:
-            text = f"Invalid params: inputResponses.{key}: {', '.join(error.errors)}"
-            raise McpError(INVALID_PARAMS, text) from None
 
 
-def wire_of(question: Question, elicitation_id: str) -> Wire:
-    """Return a question as it travels.
+def wire_of(question: Question, version: str) -> Wire:
+    """Return a question as it travels to a client of revision ``version``.
 
-    Args:
-        question: What to ask.
-        elicitation_id: Unique; 2025-11-25 wants one for a visit to a URL.
+    Raises:
+        DefinitionError: The form is not flat, or has what the revision does not know.
     """
     if isinstance(question, Elicit):
-        return _elicitation(question, elicitation_id)
+        return _visit(question) if question.url is not None else _form(question, version)
     if isinstance(question, Sample):
-        return Wire("sample", "sampling/createMessage", _sampling_params(question), CreateMessageResult, _same)
-    return Wire("roots", "roots/list", ListRootsParams(), ListRootsResult, _roots)
+        return Wire("sampling/createMessage", _sampling_params(question), CreateMessageResult, _same)
+    return Wire("roots/list", ListRootsParams(), ListRootsResult, _roots)
 
 
 def missing_capability(question: Question, caller: Caller) -> tuple[str, dict[str, Any]] | None:
     """Tell what the client lacks for this question: words for it, and the shape of `ClientCapabilities`."""
-    capabilities = caller.capabilities
+    capabilities, required = caller.capabilities, dict[str, Any]()
     if isinstance(question, Elicit):
-        mode = "form" if question.url is None else "url"
-        if can_elicit(capabilities, mode):
-            return None
-        words = "elicitation" if mode == "form" else "elicitation by URL"
-        return words, {"elicitation": {mode: {}}}
-    if isinstance(question, Sample):
-        return None if capabilities.sampling is not None else ("sampling", {"sampling": {}})
-    return None if capabilities.roots is not None else ("roots", {"roots": {}})
+        method, mode = "elicitation/create", "form" if question.url is None else "url"
+        lacks = not can_elicit(capabilities, mode)
+        words, required = "elicitation" if mode == "form" else "elicitation by URL", {"elicitation": {mode: {}}}
+    elif isinstance(question, Sample):
+        method, sampling = "sampling/createMessage", capabilities.sampling
+        with_tools = bool(question.tools)
+        lacks = sampling is None or (with_tools and sampling.tools is None)
+        words = "sampling with tools" if with_tools else "sampling"
+        required = {"sampling": {"tools": {}} if with_tools else {}}
+    else:
+        method, lacks, words, required = "roots/list", capabilities.roots is None, "roots", {"roots": {}}
+    if not lacks and caller.era is Era.LEGACY:  # it may declare what its revision does not have
+        lacks = method not in methods_of(Direction.TO_CLIENT, caller.version)
+    return (words, required) if lacks else None
 
 
-def _elicitation(question: Elicit, elicitation_id: str) -> Wire:
-    if question.url is not None:
-        params = ElicitParams(question.message, mode="url", url=question.url, elicitation_id=elicitation_id)
-        return Wire("elicit", "elicitation/create", params, ElicitResult, _visit)
-    schema: Mapping[str, Any] = question.type if isinstance(question.type, Mapping) else form_schema(question.type)
-    params = ElicitParams(question.message, mode="form", requested_schema=dict(schema))
+# -- elicitation -----------------------------------------------------------------------------------------------------
+
+_FLAT: Final = ("string", "number", "integer", "boolean", "array")
+
+
+def _form(question: Elicit, version: str) -> Wire:
+    wanted, validator = question.type, None
+    if isinstance(wanted, Mapping):
+        schema: dict[str, Any] = dict(wanted)
+        _check_flat(schema)
+        validator = Validator(schema)
+    else:
+        schema = form_schema(wanted, version=version)
 
     def read(result: ElicitResult) -> ElicitReply[Any]:
         if result.action != "accept":
             return ElicitReply(result.action)
         content = result.content or {}
-        return ElicitReply("accept", content if question.type is schema else form_value(question.type, content))
+        if validator is None:
+            return ElicitReply("accept", form_value(wanted, content))
+        if errors := validator.errors(content, show_values=True):
+            raise InvalidValue(errors)
+        return ElicitReply("accept", content)
 
-    return Wire("elicit", "elicitation/create", params, ElicitResult, read)
+    params = ElicitParams(question.message, mode="form", requested_schema=schema)
+    return Wire("elicitation/create", params, ElicitResult, read)
 
 
-def _visit(result: ElicitResult) -> ElicitReply[None]:
-    return ElicitReply(result.action)
+def _check_flat(schema: dict[str, Any]) -> None:
+    """Refuse a JSON Schema that a client cannot draw as a form (client/elicitation, "Requested Schema")."""
+    properties = schema.get("properties")
+    if schema.get("type") != "object" or not isinstance(properties, Mapping):
+        raise DefinitionError("a form is a JSON Schema of type object with properties")
+    fields: Mapping[str, Any] = properties
+    for name, field in fields.items():
+        items = field.get("items", {})
+        if field.get("type") not in _FLAT or "properties" in field or "properties" in items or "$ref" in items:
+            raise DefinitionError(f"field {name!r} of the form is not flat; use {', '.join(_FLAT[:-1])}, or choices")
+
+
+def _visit(question: Elicit) -> Wire:
+    # 2025-11-25 wants an id for each visit.
+    id = secrets.token_urlsafe(16)
+    params = ElicitParams(question.message, mode="url", url=question.url, elicitation_id=id)
+    return Wire("elicitation/create", params, ElicitResult, lambda result: ElicitReply(result.action))
+
+
+# -- sampling and roots ----------------------------------------------------------------------------------------------
 
 
 def _sampling_params(question: Sample) -> CreateMessageParams:

@@ -1,125 +1,134 @@
-"""One request while a server works on it: what handlers' contexts look through, and the way back to the client."""
+"""What a client sent, while a server works on it: what middleware and handlers' contexts look through."""
 
-import logging
-import secrets
-import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import Any, Final
 
-import anyio.from_thread
-import anyio.lowlevel
+import anyio
 import msgspec
 from msgspec import UNSET, Raw
 
-from mcpcore.exceptions import CapabilityError, McpError
-from mcpcore.protocol.events import Caller, ErrorReceived, RequestReceived, ResultReceived
+from mcpcore.exceptions import CapabilityError, ConnectionLost, McpError, PeerError, RemoteProtocolError
+from mcpcore.protocol.answers import missing_capabilities
+from mcpcore.protocol.connection import encode_fitted
+from mcpcore.protocol.events import Caller, ErrorReceived, NotificationReceived, RequestReceived, ResultReceived
 from mcpcore.protocol.messages import RequestScope
-from mcpcore.protocol.request_state import digest, open_state
-from mcpcore.protocol.server import ServerConnection
-from mcpcore.providers.markers import Injection, Log, Progress, RequestMeta
-from mcpcore.runtime.questions import Question, Wire, missing_capability, wire_of
-from mcpcore.types._base import Object
-from mcpcore.types.jsonrpc import INTERNAL_ERROR, MISSING_REQUIRED_CLIENT_CAPABILITY
+from mcpcore.protocol.request_state import Claims, digest, open_state, seal_state
+from mcpcore.providers.markers import Demand, Injection, Log, Progress, RequestMeta
+from mcpcore.runtime.questions import PARAMS, Question, Wire, missing_capability, wire_of
+from mcpcore.runtime.session import Session
+from mcpcore.types.elicitation import ElicitParams
+from mcpcore.types.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    RequestId,
+)
 from mcpcore.types.meta import LogLevel
+from mcpcore.types.utilities import InputRequest, InputRequiredResult
 from mcpcore.versions import Era
 
-if TYPE_CHECKING:
-    from mcpcore.runtime.server import Server
+__all__ = ["InputNeeded", "Message", "MissingClientCapability", "Notification", "Request"]
 
-logger = logging.getLogger("mcpcore.server")
-
-__all__ = ["InputNeeded", "MissingClientCapability", "Request", "Session"]
-
-_NO_SCOPE = RequestScope()
+_NO_SCOPE: Final = RequestScope()
+_OWN_STATE: Final = ""  # the key, among the answers in a sealed state, of the state that a handler gave itself
 
 
 class MissingClientCapability(CapabilityError, McpError):
     """A `CapabilityError` that answers a modern request with -32021 unless the handler catches it."""
 
     def __init__(self, message: str, required: dict[str, Any]) -> None:
-        McpError.__init__(
-            self, MISSING_REQUIRED_CLIENT_CAPABILITY, f"Missing required client capability: {message}",
-            {"requiredCapabilities": required},
-        )  # fmt: skip
+        text = f"Missing required client capability: {message}"
+        McpError.__init__(self, MISSING_REQUIRED_CLIENT_CAPABILITY, text, {"requiredCapabilities": required})
         self.required = required
 
 
 class InputNeeded(BaseException):
-    """Ends a modern handler: these questions have no answer yet. The client asks again with the answers.
+    """Ends a modern handler: it has asked what has no answer yet. The client asks again with the answers.
 
     A `BaseException`, so that no handler catches it by accident.
     """
 
-    def __init__(self, questions: Mapping[str, Wire], answers: Mapping[str, Raw]) -> None:
+    def __init__(self, required: InputRequiredResult) -> None:
         super().__init__("input required")
-        self.questions = questions
-        self.answers = answers
+        self.required = required
 
 
-class Session:
-    """What a connection keeps for its handlers, beside the protocol's own state.
+class Message:
+    """A `Request` or a `Notification`: what middleware is given."""
 
-    Args:
-        server: The server that serves it.
-        connection: The protocol's state.
-        lifespan: What the server's lifespan yielded.
-    """
+    __slots__ = ("_state", "event", "session")
 
-    driver: Any  # a `Driver` or an `Exchange`; set by the server, which needs the session to make it
+    event: Any
 
-    def __init__(self, server: "Server", connection: ServerConnection, lifespan: Any) -> None:
-        self.server = server
-        self.connection = connection
-        self.lifespan = lifespan
-        self.state: dict[str, Any] = {}
-        self.on_disconnect: list[Callable[[], Any]] = []
-        self._thread = threading.get_ident()
-        self._loop = anyio.lowlevel.current_token()
-
-    def on_loop(self, function: Callable[[], Any]) -> None:
-        """Call ``function`` on the event loop, from whatever thread this is called in."""
-        if threading.get_ident() == self._thread:
-            function()
-        else:
-            anyio.from_thread.run_sync(function, token=self._loop)
-
-    def publish(self, method: str, params: Object) -> None:
-        """Send a change notification, if the client wants it."""
-
-        def send() -> None:
-            self.connection.publish(method, params)
-            self.driver.wake_writer()
-
-        self.on_loop(send)
-
-    def disconnected(self) -> None:
-        """Call what handlers left for the end of the connection."""
-        for callback in self.on_disconnect:
-            try:
-                callback()
-            except Exception:
-                logger.exception("an on_disconnect callback failed")
-
-
-class Request:
-    """One request of a client. Made by the server for each; handlers see it through their context."""
-
-    __slots__ = ("_answers", "_asked", "_dependencies", "_meta", "_state", "event", "session")
-
-    def __init__(self, session: Session, event: RequestReceived) -> None:
+    def __init__(self, session: Session, event: RequestReceived | NotificationReceived) -> None:
         self.session = session
         self.event = event
         self._state: dict[str, Any] | None = None
+
+    @property
+    def method(self) -> str:
+        """As on the wire: ``tools/call``."""
+        name: str = self.event.method.name
+        return name
+
+    @property
+    def params(self) -> Any:
+        """The parameters, as one of the structs in `mcpcore.types`."""
+        return self.event.params
+
+    @property
+    def scope(self) -> RequestScope:
+        """What the transport knows: headers, peer, session."""
+        return self.event.scope or _NO_SCOPE
+
+    @property
+    def principal(self) -> Any:
+        """Who sent it, as authenticated by the transport; None for anonymous."""
+        return self.scope.principal
+
+    @property
+    def caller(self) -> Caller | None:
+        """How the client describes itself; None where it has not done so yet."""
+        return self.session.connection.session
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """A dictionary for this message, shared by middleware, dependencies and the handler."""
+        if self._state is None:
+            self._state = {}
+        return self._state
+
+
+class Notification(Message):
+    """A notification of a client."""
+
+    __slots__ = ()
+
+    event: NotificationReceived
+
+
+class Request(Message):
+    """A request of a client. Made by the server for each; handlers see it as ``ctx.request``."""
+
+    __slots__ = ("_answers", "_asked", "_meta", "_waiting")
+
+    event: RequestReceived
+
+    def __init__(self, session: Session, event: RequestReceived) -> None:
+        super().__init__(session, event)
         self._meta: RequestMeta | None = None
         self._answers: dict[str, Raw] | None = None
-        self._asked: dict[str, int] = {}
-        self._dependencies: dict[Any, Any] | None = None
+        self._asked: dict[str, int] | None = None
+        self._waiting: set[anyio.CancelScope] | None = None
 
     # -- facts ---------------------------------------------------------------------------------------------------
 
     @property
-    def scope(self) -> RequestScope:
-        return self.event.scope or _NO_SCOPE
+    def id(self) -> RequestId:
+        """The id that the client gave it."""
+        return self.event.id
 
     @property
     def caller(self) -> Caller:
@@ -129,68 +138,28 @@ class Request:
 
     @property
     def meta(self) -> RequestMeta:
-        """The request's ``_meta``, decoded when first asked for."""
+        """The request's ``_meta``: untrusted data of the caller."""
         if self._meta is None:
             raw = self.event.params.meta
             self._meta = RequestMeta({} if raw is UNSET else msgspec.json.decode(raw))
         return self._meta
 
     @property
-    def state(self) -> dict[str, Any]:
-        if self._state is None:
-            self._state = {}
-        return self._state
+    def is_open(self) -> bool:
+        """The client still waits for the answer."""
+        return self.session.connection.is_open(self.event.id)
 
-    @property
-    def target(self) -> str:
-        """The name or URI that the request is about, if it has one."""
-        named_by = self.event.method.named_by
-        return getattr(self.event.params, named_by) if named_by else ""
-
-    @property
-    def digest(self) -> str:
-        return digest(getattr(self.event.params, "arguments", None))
-
-    @property
-    def principal_name(self) -> str | None:
-        principal = self.scope.principal
-        return None if principal is None else str(principal)
-
-    # -- what providers ask for ----------------------------------------------------------------------------------
-
-    @property
-    def dependencies(self) -> dict[Any, Any]:
-        """Values that `Depends` made for this request."""
-        if self._dependencies is None:
-            self._dependencies = {}
-        return self._dependencies
+    # -- what handlers are given -----------------------------------------------------------------------------------
 
     def provide(self, injection: Injection) -> Any:
-        """Return the value for an injected parameter."""
-        make = self.session.server.injections.get(injection.kind)
+        """Return the value for an injected parameter; None where this request has no way back to its client."""
+        server = self.session.server
+        if injection.demand is Demand.FULL and server.is_stateless and self.caller.era is Era.LEGACY:
+            return None
+        make = server.injections.get(injection.kind)
         if make is None:
             raise McpError(INTERNAL_ERROR, f"Internal error: nothing provides {injection.kind}")
         return make(self)
-
-    async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """Ask the client all of ``questions`` in one round and return the answers by key.
-
-        Legacy: a request each, one after another. Modern: the handler ends here with `InputNeeded`, unless every
-        answer is there already, from the client's retry or from earlier rounds.
-
-        Raises:
-            CapabilityError: The client cannot be asked that.
-        """
-        for question in questions.values():
-            self.require(question)
-        wires = {key: wire_of(question, secrets.token_urlsafe(16)) for key, question in questions.items()}
-        if self.caller.era is Era.LEGACY:
-            return {key: await self._send(wire) for key, wire in wires.items()}
-        known = self._known_answers()
-        missing = {key: wire for key, wire in wires.items() if key not in known}
-        if missing:
-            raise InputNeeded(missing, known)
-        return {key: wire.answer(key, known[key]) for key, wire in wires.items()}
 
     def notify(self, item: Progress | Log) -> None:
         """Send what a generator yielded. It is written when the handler next waits."""
@@ -204,75 +173,189 @@ class Request:
         """`notify`, from the worker thread of a ``def`` generator."""
         self.session.on_loop(lambda: self.notify(item))
 
-    # -- what contexts offer -------------------------------------------------------------------------------------
+    def progress(self, progress: float, total: float | None = None, message: str | None = None) -> bool:
+        """Queue progress. Returns whether it is worth writing."""
+        return self.is_open and self.session.connection.send_progress(self.event.id, progress, total, message)
+
+    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> bool:
+        """Queue a log message. Returns whether the client wants it."""
+        return self.session.connection.send_log(self.event.id, level, data, logger)
+
+    # -- asking the client -----------------------------------------------------------------------------------------
 
     def key(self, kind: str) -> str:
         """The key of a question that was given none: ``<kind>-<n>`` in call order, equal each time the handler runs."""
+        if self._asked is None:
+            self._asked = {}
         count = self._asked[kind] = self._asked.get(kind, 0) + 1
         return f"{kind}-{count}"
 
+    async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
+        """Ask the client all of ``questions`` in one round and return the answers by key.
+
+        Legacy: a request each, one after another. Modern: the handler ends here with `InputNeeded`, unless every
+        answer is there already, from the client's retry or from earlier rounds.
+
+        Raises:
+            CapabilityError: The client cannot be asked that.
+            PeerError: It answered with an error (legacy).
+            McpError: What it answered does not fit the question (modern).
+            InvalidValue: The same (legacy).
+        """
+        for question in questions.values():
+            self.require(question)
+        version = self.caller.version
+        wires = {key: wire_of(question, version) for key, question in questions.items()}
+        if self.caller.era is Era.LEGACY:
+            return {key: wire.read(await self.send(wire.method, wire.params)) for key, wire in wires.items()}
+        answers = self.answers
+        missing = {key: _input_request(wire, version) for key, wire in wires.items() if key not in answers}
+        if missing:
+            raise InputNeeded(self.input_required(InputRequiredResult(missing)))
+        return {key: wire.answer(key, answers[key]) for key, wire in wires.items()}
+
     def require(self, question: Question) -> None:
-        """Raise `CapabilityError` when the client did not declare what ``question`` needs."""
+        """Raise `CapabilityError` when ``question`` cannot be put to the client."""
         lack = missing_capability(question, self.caller)
-        if lack is None and not self.can_ask:
+        if lack is not None:
+            raise self._lacking(*lack)
+        self._require_way_back()
+
+    def _require_way_back(self) -> None:
+        if self.caller.era is Era.LEGACY and self.session.server.is_stateless:
             raise CapabilityError("this server is stateless and cannot ask the clients of legacy revisions")
-        if lack is None:
-            return
-        words, required = lack
+
+    def _lacking(self, words: str, required: dict[str, Any]) -> CapabilityError:
         if self.caller.era is Era.MODERN:
-            raise MissingClientCapability(words, required)
+            return MissingClientCapability(words, required)
         info = self.caller.info
         name = "the client" if info is None else f"client '{info.name} {info.version}'"
-        raise CapabilityError(f"{name} does not support {words}", required=required)
-
-    @property
-    def can_ask(self) -> bool:
-        """There is a way back to the client at all: always in the modern era, with a session in the legacy one."""
-        return self.caller.era is Era.MODERN or self.session.connection.session is not None
-
-    def progress(self, progress: float, total: float | None = None, message: str | None = None) -> bool:
-        connection = self.session.connection
-        if not connection.is_open(self.event.id):
-            return False
-        return connection.send_progress(self.event.id, progress, total, message)
-
-    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> bool:
-        return self.session.connection.send_log(self.event.id, level, data, logger)
-
-    async def flush(self) -> None:
-        await self.session.driver.flush()
+        return CapabilityError(f"{name} does not support {words}", required=required)
 
     async def send(self, method: str, params: Any) -> Any:
         """Send a request to the client of a legacy session and return its result.
 
         Raises:
-            McpError: The client answered with an error; its text is not passed on.
+            CapabilityError: The client has no such method.
+            PeerError: It answered with another error, or with something that cannot be used.
+            ConnectionLost: The connection ended first.
         """
         driver, connection = self.session.driver, self.session.connection
         answer = await driver.request(lambda: connection.send_request(method, params, related_to=self.event.id))
         if isinstance(answer, ResultReceived):
             return answer.result
-        why = answer.error.message if isinstance(answer, ErrorReceived) else "its answer cannot be used"
-        raise CapabilityError(f"the client refused {method}: {why}")
+        if not isinstance(answer, ErrorReceived):
+            raise PeerError(INVALID_REQUEST, f"the client's answer to {method} cannot be used")
+        if answer.error.code == METHOD_NOT_FOUND:
+            raise CapabilityError(f"the client has no method {method}")
+        data = None if answer.error.data is UNSET else answer.error.data
+        raise PeerError(answer.error.code, answer.error.message, data)
 
-    async def _send(self, wire: Wire) -> Any:
-        return wire.read(await self.send(wire.method, wire.params))
+    # -- rounds ----------------------------------------------------------------------------------------------------
 
-    def _known_answers(self) -> dict[str, Raw]:
-        """Answers of this round and of earlier ones; the state is checked before any of it is believed."""
+    @property
+    def answers(self) -> dict[str, Raw]:
+        """What the client has answered so far, by key. The sealed state is checked before any of it is believed.
+
+        Raises:
+            McpError: -32602, the state cannot be used.
+        """
         if self._answers is None:
-            params = self.event.params
-            answers: dict[str, Raw] = {}
+            params, answers = self.event.params, {}
             if params.request_state is not None:
-                answers |= open_state(
-                    self.session.server.state_codec,
-                    params.request_state,
-                    method=self.event.method.name,
-                    target=self.target,
-                    digest=self.digest,
-                    principal=self.principal_name,
-                    now=self.session.server.clock(),
-                )
-            answers |= params.input_responses or {}
-            self._answers = answers
+                server, binding = self.session.server, self._binding()
+                try:
+                    answers = open_state(server.state_codec, params.request_state, now=server.clock(), **binding)
+                except RemoteProtocolError as error:
+                    raise McpError(error.code, error.message) from None
+            self._answers = answers | (params.input_responses or {})
         return self._answers
+
+    @property
+    def own_state(self) -> str | None:
+        """The ``requestState`` that the handler itself gave in the round before."""
+        raw = self.answers.get(_OWN_STATE)
+        return None if raw is None else msgspec.json.decode(raw, type=str)
+
+    def input_required(self, wanted: InputRequiredResult) -> InputRequiredResult:
+        """Return ``wanted`` with a sealed state, which holds the answers of earlier rounds and the handler's own."""
+        server = self.session.server
+        answers = {key: answer for key, answer in self.answers.items() if key != _OWN_STATE}
+        if wanted.request_state is not None:
+            answers[_OWN_STATE] = Raw(msgspec.json.encode(wanted.request_state))
+        claims = Claims(**self._binding(), expires=server.clock() + server.state_lifetime, answers=answers)
+        return msgspec.structs.replace(wanted, request_state=seal_state(server.state_codec, claims))
+
+    async def fulfil(self, wanted: InputRequiredResult) -> None:
+        """Gather from the client of a legacy session what a handler wants that returned ``wanted``, for its next run.
+
+        Raises:
+            CapabilityError: The client cannot be asked that.
+        """
+        requests = wanted.input_requests or {}
+        if lack := missing_capabilities(wanted, self.caller.capabilities):
+            raise self._lacking(", ".join(lack), lack)
+        self._require_way_back()
+        answers = dict(self.answers)
+        for key, each in requests.items():
+            params: Any = msgspec.json.decode(b"{}" if each.params is UNSET else each.params, type=PARAMS[each.method])
+            if isinstance(params, ElicitParams) and params.url is not None and params.elicitation_id is None:
+                params.elicitation_id = key
+            answers[key] = Raw(msgspec.json.encode(await self.send(each.method, params)))
+        answers.pop(_OWN_STATE, None)
+        if wanted.request_state is not None:
+            answers[_OWN_STATE] = Raw(msgspec.json.encode(wanted.request_state))
+        self._answers, self._asked = answers, None
+
+    def _binding(self) -> dict[str, Any]:
+        """What a state is bound to, so that it is good for nothing else."""
+        event, principal = self.event, self.principal
+        named_by = event.method.named_by
+        return {
+            "method": event.method.name,
+            "target": getattr(event.params, named_by) if named_by else "",
+            "digest": digest(getattr(event.params, "arguments", None)),
+            "principal": None if principal is None else str(principal),
+        }
+
+    # -- threads ---------------------------------------------------------------------------------------------------
+
+    def from_thread(self, wait: Callable[[], Any]) -> Any:
+        """Await ``wait()`` on the event loop for a handler in a worker thread, until the request is cancelled.
+
+        Raises:
+            RuntimeError: The handler runs on the event loop, which would wait for itself.
+            ConnectionLost: The client has cancelled the request.
+        """
+        if self.session.is_on_loop:
+            raise RuntimeError(
+                "SyncContext waits, and this def runs on the event loop: leave out thread=False, or make it async def"
+            )
+
+        async def attempt() -> Any:
+            with self._until_cancelled():
+                return await wait()
+            raise ConnectionLost("the client has cancelled the request")
+
+        return self.session.run_on_loop(attempt)
+
+    @contextmanager
+    def _until_cancelled(self) -> Any:
+        with anyio.CancelScope() as scope:
+            if not self.is_open:
+                scope.cancel()
+            self._waiting = self._waiting or set()
+            self._waiting.add(scope)
+            try:
+                yield
+            finally:
+                self._waiting.discard(scope)
+
+    def abandon(self) -> None:
+        """The request has been cancelled: threads that still work for it must not wait for the client any more."""
+        for scope in self._waiting or ():
+            scope.cancel()
+
+
+def _input_request(wire: Wire, version: str) -> InputRequest:
+    return InputRequest(wire.method, Raw(encode_fitted(wire.params, version)))

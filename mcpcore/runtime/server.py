@@ -6,24 +6,35 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
 from mcpcore.abc import Channel, ChannelInfo, ServerTransport
+from mcpcore.exceptions import DefinitionError
 from mcpcore.limits import Limits
-from mcpcore.protocol.events import ConnectionClosed, Event, MessageIgnored, RequestReceived
+from mcpcore.protocol.events import (
+    ConnectionClosed,
+    Event,
+    MessageIgnored,
+    NotificationReceived,
+    RequestCancelled,
+    RequestReceived,
+    SessionReady,
+)
 from mcpcore.protocol.mirroring import HeaderMap, header_map
 from mcpcore.protocol.server import ServerConfig, ServerConnection
 from mcpcore.providers.registry import Registry
 from mcpcore.runtime.context import INJECTIONS
-from mcpcore.runtime.dispatch import Dispatcher, Middleware
+from mcpcore.runtime.dispatch import Dispatcher
 from mcpcore.runtime.driver import Driver
 from mcpcore.runtime.exchange import Exchange
 from mcpcore.runtime.lifespan import Lifespan
+from mcpcore.runtime.middleware import Middleware
 from mcpcore.runtime.process import run_until_signalled
-from mcpcore.runtime.request import Request, Session
+from mcpcore.runtime.request import Notification, Request
 from mcpcore.runtime.sealing import state_codec
+from mcpcore.runtime.session import Session
 from mcpcore.types._base import Object
 from mcpcore.types.lifecycle import (
     Icon,
@@ -32,9 +43,10 @@ from mcpcore.types.lifecycle import (
     ResourcesCapability,
     ServerCapabilities,
 )
+from mcpcore.types.methods import Direction, methods_of
 from mcpcore.types.resources import ResourceUpdatedParams
-from mcpcore.types.utilities import NotificationParams
-from mcpcore.versions import LEGACY_VERSIONS, MODERN_VERSIONS
+from mcpcore.types.utilities import CancelledParams, NotificationParams
+from mcpcore.versions import LATEST_LEGACY, LEGACY_VERSIONS, MODERN_VERSIONS
 
 if TYPE_CHECKING:
     from mcpcore.transports.http.server import StreamableHTTPApp
@@ -69,16 +81,19 @@ class Server:
         instructions: Guidance for the model that uses it.
         website_url: Where people read about it.
         icons: Images for user interfaces.
-        registry: Handlers that have been registered already; the six options below then belong to it.
-        type: ``sync`` takes ``def`` handlers only, ``async`` takes ``async def`` only, ``auto`` takes both.
+        registry: Handlers that have been registered already. ``type``, ``state``, ``scan``, ``on_skip``, ``output_schema``,
+            ``rename``, ``mask_unexpected`` and ``format_error`` are then given to it and not to the server.
+        type: ``sync`` takes ``def`` handlers only, ``async`` takes ``async def`` only, ``auto`` takes both. When None,
+            ``MCPCORE_SERVER_TYPE`` says so, and without that ``auto``.
         state: ``stateless`` filters handlers that need a way back to the client.
-        scan: False ignores declarations in `include`.
+        scan: False ignores declarations in `include`. When None, ``MCPCORE_SCAN`` says so.
         on_skip: What happens when a handler is filtered: ``warn``, ``error`` or ``ignore``.
         output_schema: Publish output schemas where tools do not say.
         rename: ``camel`` publishes argument names in camel case.
         lifespan: ``async with lifespan(server) as value``: entered once before the first request, left at the end; handlers
             find ``value`` as ``ctx.lifespan``.
-        middleware: Functions ``async (request, call_next)`` around every request that reaches a handler, first outermost.
+        middleware: Functions ``async (message, call_next)`` around every request that reaches a handler and every
+            notification, first outermost; see `mcpcore.runtime.middleware`.
         eras: The eras to speak.
         limits: See `Limits`.
         page_size: Items per page of lists; None for one page.
@@ -99,10 +114,10 @@ class Server:
         icons: Sequence[Icon] = (),
         registry: Registry | None = None,
         type: Literal["auto", "sync", "async"] | None = None,
-        state: Literal["stateful", "stateless"] = "stateful",
+        state: Literal["stateful", "stateless"] | None = None,
         scan: bool | None = None,
-        on_skip: Literal["warn", "error", "ignore"] = "warn",
-        output_schema: bool = False,
+        on_skip: Literal["warn", "error", "ignore"] | None = None,
+        output_schema: "bool | Literal['any', 'wrap'] | None" = None,
         rename: Literal["camel"] | None = None,
         lifespan: Callable[["Server"], AbstractAsyncContextManager[Any]] | None = None,
         middleware: Sequence[Middleware] = (),
@@ -110,7 +125,7 @@ class Server:
         limits: Limits | None = None,
         page_size: int | None = None,
         cache: CacheHint | None = None,
-        mask_unexpected: bool = False,
+        mask_unexpected: bool | None = None,
         format_error: Callable[[str, BaseException], str] | None = None,
         secret: str | bytes | Sequence[str | bytes] | None = None,
     ) -> None:
@@ -118,16 +133,20 @@ class Server:
             name, version, title=title, website_url=website_url, icons=list(icons) if icons else None
         )
         self.instructions = instructions
-        self.registry = registry or Registry(
-            type=type or _from_environment("MCPCORE_SERVER_TYPE", ("auto", "sync", "async")),
-            state=state,
-            scan=_from_environment("MCPCORE_SCAN", ("true", "false")) == "true" if scan is None else scan,
-            on_skip=on_skip,
-            output_schema=output_schema,
-            rename=rename,
-            mask_unexpected=mask_unexpected,
-            format_error=format_error,
-        )
+        options: dict[str, Any] = {
+            "type": type,
+            "state": state,
+            "scan": scan,
+            "on_skip": on_skip,
+            "output_schema": output_schema,
+            "rename": rename,
+            "mask_unexpected": mask_unexpected,
+            "format_error": format_error,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        if registry is not None and given:
+            raise DefinitionError(f"give {', '.join(given)} to the Registry, which has read its handlers already")
+        self.registry = registry or Registry(**{**_from_environment(), **given})
         self.middleware = tuple(middleware)
         self.limits = limits or Limits()
         self.page_size = page_size
@@ -204,7 +223,7 @@ class Server:
             return
         session = self._session(channel.info)
         session.driver = driver = Driver(
-            session.connection, channel, self.limits, self._handle(session), partial(_observe, session)
+            session.connection, channel, self.limits, self._handle(session), partial(self._observe, session)
         )
         self._sessions.add(session)
         try:
@@ -231,7 +250,7 @@ class Server:
     def _exchange_session(self, info: ChannelInfo, send: Any) -> Session:
         session = self._session(info)
         session.driver = Exchange(
-            session.connection, send, self.limits, self._handle(session), partial(_observe, session)
+            session.connection, send, self.limits, self._handle(session), partial(self._observe, session)
         )
         return session
 
@@ -241,8 +260,24 @@ class Server:
         return Session(self, connection, self._lifespan.value)
 
     def _handle(self, session: Session) -> Callable[[RequestReceived], Coroutine[Any, Any, None]]:
-        answer = self._dispatcher.answer
-        return lambda event: answer(Request(session, event))
+        answer, lifespan = self._dispatcher.answer, self._lifespan
+        if not lifespan.exists:
+            return lambda event: answer(Request(session, event))
+
+        async def handle(event: RequestReceived) -> None:
+            lifespan.set_variables()
+            await answer(Request(session, event))
+
+        return handle
+
+    def _observe(self, session: Session, event: Event) -> None:
+        if isinstance(event, ConnectionClosed):
+            for request_id in session.connection.subscriptions:
+                session.connection.end_subscription(request_id)
+        elif isinstance(event, MessageIgnored):
+            logger.debug("ignored a message of the client: %s", event.reason)
+        elif self._dispatcher.sees_notifications and (notification := _notification(event)) is not None:
+            session.driver.spawn(partial(self._dispatcher.receive, Notification(session, notification)))
 
     def track(self, session: Session) -> None:
         """Have changes published to ``session``: it has subscribed."""
@@ -358,12 +393,18 @@ _LIST_CHANGED = {
 }
 
 
-def _observe(session: Session, event: Event) -> None:
-    if isinstance(event, ConnectionClosed):
-        for request_id in session.connection.subscriptions:
-            session.connection.end_subscription(request_id)
-    elif isinstance(event, MessageIgnored):
-        logger.debug("ignored a message of the client: %s", event.reason)
+def _notification(event: Event) -> NotificationReceived | None:
+    """Return the notification behind an event, also where the core has acted on it already."""
+    if isinstance(event, NotificationReceived):
+        return event
+    if isinstance(event, SessionReady):
+        return NotificationReceived(_LEGACY["notifications/initialized"], NotificationParams())
+    if isinstance(event, RequestCancelled):
+        return NotificationReceived(_LEGACY["notifications/cancelled"], CancelledParams(event.id, event.reason))
+    return None
+
+
+_LEGACY = methods_of(Direction.TO_SERVER, LATEST_LEGACY)
 
 
 def _server_transport(transport: Any, limits: Limits) -> Any:
@@ -384,8 +425,19 @@ def _versions(eras: Sequence[str]) -> tuple[str, ...]:
     return tuple(version for era in ("legacy", "modern") if era in eras for version in known[era])
 
 
-def _from_environment(name: str, allowed: tuple[str, ...]) -> Any:
-    value = os.environ.get(name, allowed[0]).lower()
-    if value not in allowed:
-        raise ValueError(f"{name}={value!r}: give one of {', '.join(allowed)}")
-    return value
+_SWITCHES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    # environment variable: (option, value by what it says)
+    "MCPCORE_SERVER_TYPE": ("type", {"auto": "auto", "sync": "sync", "async": "async"}),
+    "MCPCORE_SCAN": ("scan", {"true": True, "1": True, "false": False, "0": False}),
+}
+
+
+def _from_environment() -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for variable, (option, values) in _SWITCHES.items():
+        given = os.environ.get(variable, "").strip().lower()
+        if given and given not in values:
+            raise DefinitionError(f"{variable}={given!r}: give one of {', '.join(values)}")
+        if given:
+            options[option] = values[given]
+    return options

@@ -1,0 +1,97 @@
+"""From what a handler, or middleware, raises to what the client is answered."""
+
+import logging
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from mcpcore.exceptions import CapabilityError, InsufficientScope, McpError, ResourceNotFound
+from mcpcore.runtime.request import InputNeeded, Request
+from mcpcore.types.elicitation import ElicitParams
+from mcpcore.types.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    RESOURCE_NOT_FOUND,
+    URL_ELICITATION_REQUIRED,
+    ErrorData,
+)
+from mcpcore.types.utilities import InputRequest, InputRequiredResult
+from mcpcore.versions import Era
+
+__all__ = ["error_of", "outstanding"]
+
+logger = logging.getLogger("mcpcore.server")
+
+_RESERVED: Final = range(-32099, -32019)
+"""Codes that only the specification hands out (2026-07-28, basic, "Error Codes")."""
+
+_TELLING: Final = (InputNeeded, McpError, ResourceNotFound, InsufficientScope)
+
+
+def outstanding(error: BaseException) -> BaseException:
+    """Return what ``error`` stands for: of a group its first member that is an answer, else its only one, else itself."""
+    leaves = list(_leaves(error))
+    telling = next((leaf for kind in _TELLING for leaf in leaves if isinstance(leaf, kind)), None)
+    return telling or (leaves[0] if len(leaves) == 1 else error)
+
+
+def error_of(request: Request, error: BaseException) -> ErrorData | InputRequiredResult:
+    """Return what to answer. What nobody foresaw is logged and not shown."""
+    modern = request.caller.era is Era.MODERN
+    if isinstance(error, McpError):
+        return _modern(request, error) if modern else _as_given(error)
+    if isinstance(error, ResourceNotFound):
+        return ErrorData(INVALID_PARAMS if modern else RESOURCE_NOT_FOUND, str(error), {"uri": error.uri})
+    if isinstance(error, InsufficientScope):
+        return ErrorData(INVALID_REQUEST, str(error))
+    if isinstance(error, CapabilityError):
+        return ErrorData(INTERNAL_ERROR, f"Internal error: {error}")
+    logger.error("%s failed", request.method, exc_info=error)
+    return ErrorData(INTERNAL_ERROR, "Internal error")
+
+
+def _as_given(error: McpError) -> ErrorData:
+    return ErrorData(error.code, error.message, UNSET if error.data is None else error.data)
+
+
+def _modern(request: Request, error: McpError) -> ErrorData | InputRequiredResult:
+    """Keep to the codes of 2026-07-28: what older revisions used otherwise is put into its words."""
+    if error.code == RESOURCE_NOT_FOUND:
+        return ErrorData(INVALID_PARAMS, error.message, UNSET if error.data is None else error.data)
+    if error.code == URL_ELICITATION_REQUIRED and request.event.method.input_required:
+        visits = _visits(error.data)
+        if visits:
+            return request.input_required(InputRequiredResult(visits))
+    foreseen = isinstance(error, CapabilityError) or isinstance(error.__cause__, CapabilityError)
+    if error.code not in _RESERVED or (error.code == MISSING_REQUIRED_CLIENT_CAPABILITY and foreseen):
+        return _as_given(error)
+    logger.error("%s failed with the reserved error code %d", request.method, error.code, exc_info=error)
+    return ErrorData(INTERNAL_ERROR, "Internal error")
+
+
+def _visits(data: Any) -> dict[str, InputRequest]:
+    """Return the visits that an error of code -32042 asks for, as input requests; none where it is malformed."""
+    try:
+        wanted = msgspec.convert(data, _Visits).elicitations
+    except msgspec.ValidationError:
+        return {}
+    return {
+        visit.elicitation_id or f"elicit-{number}": InputRequest(
+            "elicitation/create", Raw(msgspec.json.encode(ElicitParams(visit.message, mode="url", url=visit.url)))
+        )
+        for number, visit in enumerate(wanted, 1)
+    }
+
+
+class _Visits(msgspec.Struct):
+    elicitations: list[ElicitParams]
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    members: tuple[BaseException, ...] = error.exceptions
+    return [leaf for member in members for leaf in _leaves(member)]
