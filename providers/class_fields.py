@@ -117,9 +117,14 @@ def _dataclass(cls: type) -> ClassShape | None:
         )
         for each in dataclasses.fields(cls)
     )
-    generated: Any = cls.__dataclass_params__  # type: ignore[attr-defined]  # not in the stubs
-    ordinary = generated.init and all(each.init for each in fields) and not _has_init_variables(cls)
-    return ClassShape(fields, cls, native=ordinary and not hasattr(cls, "__post_init__"), plain=ordinary)
+    own_init: bool = vars(cls)["__dataclass_params__"].init
+    native = own_init and not _has_init_variables(cls) and not hasattr(cls, "__post_init__")
+    return ClassShape(fields, cls, native=native and all(each.init for each in fields), plain=_is_plain(fields))
+
+
+def _is_plain(fields: tuple[ClassField, ...]) -> bool:
+    # msgspec leaves out attributes with an underscore, and those that only the class has.
+    return all(each.init and not each.attribute.startswith("_") for each in fields)
 
 
 def _has_init_variables(cls: type) -> bool:
@@ -145,13 +150,13 @@ def _attrs(cls: type) -> ClassShape | None:
         for each in declared
     )
     # msgspec calls neither converters nor validators.
-    return ClassShape(fields, cls, native=False, plain=all(each.init for each in fields))
+    return ClassShape(fields, cls, native=False, plain=_is_plain(fields))
 
 
 def _typed_dict(cls: type) -> ClassShape | None:
     if not typing.is_typeddict(cls):
         return None
-    fields = []
+    fields: list[ClassField] = []
     for name, hint in _hints(cls, cls).items():
         # Under `from __future__ import annotations` the class cannot tell which of its keys are NotRequired.
         _, wrappers = _unwrap(hint)
@@ -172,7 +177,7 @@ def _unwrap(hint: Any) -> tuple[Any, set[str]]:
 
 def _named_tuple(cls: type) -> ClassShape | None:
     names: tuple[str, ...] | None = getattr(cls, "_fields", None)
-    if not issubclass(cls, tuple) or names is None:
+    if names is None or tuple not in cls.__mro__:
         return None
     defaults: dict[str, Any] = getattr(cls, "_field_defaults", {})
     fields = tuple(ClassField(name, name, name, name not in defaults, defaults.get(name, UNSET)) for name in names)

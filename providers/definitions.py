@@ -103,8 +103,8 @@ def _children(schema: Schema) -> Iterator[Schema]:
 def _map(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
     """Return a copy of ``schema`` whose direct subschemas went through ``change``."""
 
-    def one(each: Any) -> Any:
-        return change(each) if isinstance(each, dict) else each
+    def one(each: Schema | bool) -> Schema | bool:
+        return each if isinstance(each, bool) else change(each)
 
     changed = dict(schema)
     for key, value in schema.items():

@@ -73,12 +73,15 @@ def to_json(value: Any, *, omit_none: bool = False) -> Any:
     return _Writer(omit_none).write(value)
 
 
+_type: Final[Callable[[Any], type[Any]]] = type  # for type checkers, whose own type of it says less
+
+
 class _Writer:
     def __init__(self, omit_none: bool) -> None:
         self.omit_none = omit_none
 
     def write(self, value: Any) -> Any:
-        kind = type(value)
+        kind = _type(value)
         if kind is str or kind is int or kind is bool or value is None:
             return value
         if kind is float:
@@ -102,8 +105,10 @@ _BASES: Final[dict[type, Callable[[Any], Any]]] = {str: str.__str__, int: int.__
 _COLLECTIONS: Final = (Sequence, ValuesView, Iterator)
 
 
-def _way(kind: type) -> _Way:
+def _way(kind: type[Any]) -> _Way:
     """Return how instances of ``kind`` are written."""
+    whole = hasattr(kind, "__index__")  # the whole numbers of numpy
+    opened = issubclass(kind, IOBase)  # an open file is an iterator as well, and no answer
     if issubclass(kind, Enum):
         return lambda writer, value: writer.write(value.value)
     if kind in (*_NATIVE, datetime):
@@ -123,11 +128,11 @@ def _way(kind: type) -> _Way:
         return lambda writer, value: writer.write(dict(value))
     if issubclass(kind, AbstractSet):
         return lambda writer, value: _sorted([writer.write(each) for each in value])
-    if issubclass(kind, _COLLECTIONS) and not issubclass(kind, IOBase):
+    if issubclass(kind, _COLLECTIONS) and not opened:
         return lambda writer, value: [writer.write(each) for each in value]
     if issubclass(kind, PurePath):
         return lambda writer, value: str(value)
-    if hasattr(kind, "__index__"):  # the whole numbers of numpy
+    if whole:
         return lambda writer, value: index(value)
     raise EncodeError(f"a value of type {kind.__name__} has no form in JSON")
 

@@ -68,8 +68,8 @@ def read_metadata(metadata: Iterable[Any]) -> Metadata:
         if isinstance(title := getattr(each, "title", None), str) and not isinstance(each, str):
             notes["title"] = title
         for extra in ("extra_json_schema", "json_schema_extra"):
-            if isinstance(more := getattr(each, extra, None), dict):
-                notes.update(more)
+            more: Any = getattr(each, extra, None)
+            notes |= more if isinstance(more, dict) else {}
         if not known and not isinstance(each, str | msgspec.Meta | Param) and not is_pydantic_field(each):
             unknown.append(each)
     asserting = not notes.keys() <= _ANNOTATING

@@ -13,7 +13,8 @@ from msgspec import UNSET
 
 from mcpcore.exceptions import DefinitionError
 from mcpcore.providers.definitions import Definitions, Schema, change_schemas
-from mcpcore.providers.nodes import AnyNode, Mismatch, Node, Path
+from mcpcore.providers.leaf_nodes import AnyNode
+from mcpcore.providers.nodes import Mismatch, Node, Path
 
 __all__ = ["PydanticNode", "claims", "claims_metadata", "serialise"]
 
@@ -33,7 +34,9 @@ def claims_metadata(metadata: Iterable[Any]) -> bool:
 def serialise(value: Any, *, omit_none: bool) -> Any:
     """Return an instance of a class that `claims` is true of as builtins. Raises ValueError."""
     # Values that do not fit their fields are found when the result is validated; a warning would help nobody.
-    return _adapter(type(value)).dump_python(value, mode="json", by_alias=True, exclude_none=omit_none, warnings=False)
+    return _adapter(value.__class__).dump_python(
+        value, mode="json", by_alias=True, exclude_none=omit_none, warnings=False
+    )
 
 
 class PydanticNode(Node):

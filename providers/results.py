@@ -7,6 +7,7 @@ model can read; it is never sent half.
 
 import logging
 from collections.abc import Iterable
+from io import IOBase
 from itertools import islice
 from typing import Any, Final
 
@@ -115,7 +116,7 @@ def _blocks(value: Any, codec: OutputCodec | None) -> list[ContentBlock]:
         return [value.to_content()]
     if _is_iterator(value):
         value = list(value)
-    if isinstance(value, list | tuple) and any(isinstance(each, BLOCKS + MEDIA) for each in value):
+    if _is_content(value):
         return [block for each in value for block in _blocks(each, None)]
     return [TextContent(_text(value, codec))]
 
@@ -133,13 +134,16 @@ def _text(value: Any, codec: OutputCodec | None) -> str:
 
 
 def _is_iterator(value: Any) -> bool:
-    return hasattr(type(value), "__next__")  # many times faster than the abstract class
+    # Many times faster than the abstract class. An open file is one too, and no answer.
+    return hasattr(value, "__next__") and not isinstance(value, IOBase)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, list | tuple)
 
 
 def _is_content(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return any(isinstance(each, BLOCKS + MEDIA) for each in value)
-    return isinstance(value, BLOCKS + MEDIA)
+    return any(isinstance(each, BLOCKS + MEDIA) for each in (value if _is_array(value) else (value,)))
 
 
 def _structured(value: Any, tool: str, codec: OutputCodec, *, wrapped: bool) -> CallToolResult:
@@ -236,8 +240,8 @@ def resource_result(
         raise ResourceNotFound(uri)
     if _is_iterator(value):
         value = list(value)
-    several = isinstance(value, list | tuple) and all(isinstance(each, _CONTENTS) for each in value)
-    parts = value if several else [value]
+    several = _is_array(value) and all(isinstance(each, _CONTENTS) for each in value)
+    parts: list[Any] = list(value) if several else [value]
     return ReadResourceResult([_contents(each, uri, mime_type, meta) for each in parts])
 
 
@@ -252,7 +256,7 @@ def _contents(value: Any, uri: str, mime_type: str | None, meta: dict[str, Any] 
         return msgspec.structs.replace(made, mime_type=mime_type or made.mime_type, meta=meta)
     if isinstance(value, Image | Audio):
         return ResourceContents(uri, mime_type or value.mime_type, blob=base64_text(value.data), meta=meta)
-    if isinstance(value, _BINARY):
+    if type(value) in _BINARY:
         return ResourceContents(uri, mime_type or "application/octet-stream", blob=base64_text(value), meta=meta)
     if isinstance(value, str):
         return ResourceContents(uri, mime_type or "text/plain", text=_text(value, None), meta=meta)
@@ -274,7 +278,7 @@ def prompt_result(value: Any, *, description: str | None = None) -> GetPromptRes
         return value
     if value is None:
         raise EncodeError("a prompt returned None; return a text, a message or a list of them")
-    items = list(value) if isinstance(value, list | tuple) or _is_iterator(value) else [value]
+    items: list[Any] = list(value) if _is_array(value) or _is_iterator(value) else [value]
     return GetPromptResult([each if isinstance(each, PromptMessage) else user(each) for each in items], description)
 
 

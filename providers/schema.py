@@ -211,9 +211,10 @@ def _read(raw: bytes | Raw, tool: str) -> dict[str, Any]:
         raise McpError(PARSE_ERROR, f"Parse error: {exc}") from None
     if value is None:
         return {}
-    if not isinstance(value, dict):
-        raise McpError(INVALID_PARAMS, f"Invalid params: arguments must be an object, not {json_type(value)}")
-    return value
+    if (found := json_type(value)) != "object":
+        raise McpError(INVALID_PARAMS, f"Invalid params: arguments must be an object, not {found}")
+    arguments: dict[str, Any] = value
+    return arguments
 
 
 def _parameter(reader: TypeReader, field: Field) -> _Parameter:

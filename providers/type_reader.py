@@ -12,7 +12,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from pathlib import PurePath
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeGuard, TypeVar, Union, get_args, get_origin
 
 from msgspec import UNSET, UnsetType
 
@@ -20,25 +20,20 @@ from mcpcore.exceptions import DefinitionError
 from mcpcore.providers import pydantic_adapter
 from mcpcore.providers.annotations import describe
 from mcpcore.providers.class_fields import ClassField, ClassShape, class_shape, field_types
-from mcpcore.providers.encoding import to_json
-from mcpcore.providers.metadata import read_metadata
-from mcpcore.providers.nodes import (
+from mcpcore.providers.composite_nodes import (
     AliasNode,
-    AnyNode,
     ArrayNode,
-    EnumNode,
     MapNode,
-    Mismatch,
-    Node,
     NotedNode,
     RecordField,
     RecordNode,
-    ScalarNode,
-    TextNode,
     TupleNode,
     UnionNode,
-    admits,
 )
+from mcpcore.providers.encoding import to_json
+from mcpcore.providers.leaf_nodes import AnyNode, EnumNode, ScalarNode, TextNode
+from mcpcore.providers.metadata import read_metadata
+from mcpcore.providers.nodes import Mismatch, Node, admits
 from mcpcore.providers.validation import json_type
 
 __all__ = ["TypeReader", "admits_unset", "shown_default"]
@@ -125,8 +120,8 @@ class TypeReader:
         if isinstance(tp, TypeVar):
             constraints = tp.__constraints__ or ((tp.__bound__,) if tp.__bound__ else (Any,))
             return self._union(constraints)
-        if hasattr(tp, "__supertype__"):
-            return self.read(tp.__supertype__)
+        if (supertype := getattr(tp, "__supertype__", None)) is not None:
+            return self.read(supertype)
         if getattr(origin, "_name", None) in ("Final", "ClassVar", "Required", "NotRequired", "ReadOnly"):
             return self.read(get_args(tp)[0])
         if isinstance(tp, str | typing.ForwardRef):
@@ -187,7 +182,7 @@ class TypeReader:
         if cls in _MAPS:
             key, value = arguments or (str, Any)
             return MapNode(self.read(key), self.read(value), _MAPS[cls])
-        if isinstance(cls, type):
+        if _is_class(cls):
             if issubclass(cls, enum.Flag):
                 return self._kept(cls, lambda: _flag(cls))
             if issubclass(cls, enum.Enum):
@@ -198,7 +193,7 @@ class TypeReader:
                 return self._known[cls]
         if tp in self._known:
             return self._known[tp]
-        if isinstance(cls, type) and (shape := class_shape(cls)) is not None:
+        if _is_class(cls) and (shape := class_shape(cls)) is not None:
             return self._record(tp, cls, shape)
         raise DefinitionError(
             f"{describe(tp)} has no form in JSON. Use a Struct, a dataclass, a TypedDict or a builtin type"
@@ -239,6 +234,10 @@ class TypeReader:
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]
+
+
+def _is_class(tp: Any) -> TypeGuard[type[Any]]:
+    return isinstance(tp, type)
 
 
 # -- enumerations ------------------------------------------------------------------------------------------------

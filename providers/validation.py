@@ -196,7 +196,8 @@ class _Explainer:
         meant = [branch for branch in typed if not any(_is_tag(each, path) for each in branch)]
         tags = [each for branch in typed for each in branch if _is_tag(each, path)]
         found = [{finding for each in branch for finding in self.findings(each)} for branch in meant]
-        if found and (common := set.intersection(*found)):
+        common = found[0].intersection(*found[1:]) if found else set[Finding]()
+        if common:
             yield from common
         elif not found and len({tuple(each.instance_path) for each in tags}) == 1:
             allowed = dict.fromkeys(option for each in tags for option in _options(each))

@@ -20,7 +20,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from mcpcore.exceptions import McpError
 from mcpcore.providers.encoding import EncodeError, dump, dump_plain
-from mcpcore.providers.schema import Field, InvalidArguments, arguments_codec, value_codec
+from mcpcore.providers.schema import Field, InvalidArguments, InvalidValue, arguments_codec, value_codec
 from mcpcore.providers.validation import Validator, check_schema
 
 Json = Any
@@ -97,6 +97,7 @@ class Even(Struct, forbid_unknown_fields=True):
 class Point:
     x: float
     y: float = 0.0
+    _seen: bool = False
 
 
 @attrs.define
@@ -140,7 +141,7 @@ LEAVES: list[Any] = [
     Mixed,
     Lenient,
     Access,
-    Literal["a", 1, True, None],
+    Literal["a", 1, True] | None,
     Literal["x", "y"],
     Literal[Colour.RED, 7],
     Annotated[int, Meta(ge=2, le=9)],
@@ -182,7 +183,7 @@ def wrap(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         inner.map(lambda tp: tuple[tp, ...]),
         inner.map(lambda tp: tp | None if tp is not None else None),
         st.tuples(inner, inner).map(lambda pair: tuple[pair]),
-        st.tuples(inner, inner).map(lambda pair: Union[pair]),
+        st.tuples(inner, inner).map(lambda pair: Union[pair]),  # noqa: UP007  # made of a tuple
         st.sampled_from(HASHABLE).map(lambda tp: set[tp]),
         st.sampled_from(HASHABLE).map(lambda tp: frozenset[tp]),
     )
@@ -256,9 +257,16 @@ def fitting(schema: dict[str, Any], root: dict[str, Any], depth: int) -> st.Sear
             return anything
 
 
+def in_order(value: Any) -> Any:
+    """Return ``value`` with the members of dicts sorted: msgspec keeps the order in which they came."""
+    if isinstance(value, dict):
+        return {key: in_order(value[key]) for key in sorted(value, key=repr)}
+    return [in_order(each) for each in value] if isinstance(value, list) else value
+
+
 def outcome(decode: Callable[..., Any], raw: bytes) -> str:
     try:
-        return f"value {decode(raw, tool='t')!r}"
+        return f"value {in_order(decode(raw, tool='t'))!r}"
     except InvalidArguments as exc:
         return f"errors {exc.errors}"
     except McpError as exc:
@@ -288,8 +296,7 @@ def test_what_a_type_decodes_it_encodes_to_something_its_schema_accepts(data: st
     raw = data.draw(near(reader.schema, reader.schema))
     try:
         value = reader.decode(raw)
-    except Exception as exc:
-        assert type(exc).__name__ == "InvalidValue", exc
+    except InvalidValue:
         return
     writer = value_codec(tp)
     builtins, data_ = writer.dump(value)
@@ -307,7 +314,7 @@ def test_msgspec_writes_plain_types_like_the_writer_that_knows_every_type(data: 
     reader = value_codec(tp, mode="input")
     try:
         value = reader.decode(data.draw(near(reader.schema, reader.schema)))
-    except Exception:
+    except InvalidValue:
         return
     codec = value_codec(tp)
     try:
