@@ -37,7 +37,9 @@ class ChannelInfo(Struct, frozen=True):
         session_version: The legacy revision this channel is born with; None where ``initialize`` decides.
         session: The session that a one-shot channel belongs to; None where each stands for itself.
         back_channel: Requests can be sent to the peer while one of its own is open.
+        handshake_only: Legacy revisions only: the binding is older than the others.
         disconnect_cancels: The loss of the channel withdraws its request. Otherwise the handler goes on.
+        mirrors: Modern requests want header fields that mirror their body, as `Outgoing.headers`.
     """
 
     transport: str
@@ -45,7 +47,9 @@ class ChannelInfo(Struct, frozen=True):
     session_version: str | None = None
     session: SessionSlot | None = None
     back_channel: bool = True
+    handshake_only: bool = False
     disconnect_cancels: bool = True
+    mirrors: bool = False
 
 
 class Channel(Protocol):

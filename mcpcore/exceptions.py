@@ -147,7 +147,16 @@ class PeerError(MCPCoreError):
 
 
 class TransportError(MCPCoreError):
-    """The messages did not get through."""
+    """The messages did not get through.
+
+    Args:
+        message: What happened.
+        status: The HTTP status that a server answered with, where that is what happened.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class ConnectionLost(TransportError):

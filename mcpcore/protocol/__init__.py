@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mcpcore.protocol.messages import Kind as Kind
     from mcpcore.protocol.messages import Outgoing as Outgoing
     from mcpcore.protocol.messages import RequestScope as RequestScope
+    from mcpcore.protocol.messages import Unanswered as Unanswered
     from mcpcore.protocol.server import ServerConfig as ServerConfig
     from mcpcore.protocol.server import ServerConnection as ServerConnection
 
@@ -23,6 +24,7 @@ _HOMES = {
     "Kind": "mcpcore.protocol.messages",
     "Outgoing": "mcpcore.protocol.messages",
     "RequestScope": "mcpcore.protocol.messages",
+    "Unanswered": "mcpcore.protocol.messages",
     "ServerConfig": "mcpcore.protocol.server",
     "ServerConnection": "mcpcore.protocol.server",
 }
@@ -37,6 +39,7 @@ __all__ = [
     "RequestScope",
     "ServerConfig",
     "ServerConnection",
+    "Unanswered",
 ]
 
 __getattr__, __dir__ = lazy(__name__, _HOMES)

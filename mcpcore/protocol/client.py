@@ -43,7 +43,8 @@ from mcpcore.protocol.events import (
     SubscriptionNotified,
     VersionNegotiated,
 )
-from mcpcore.protocol.messages import Incoming
+from mcpcore.protocol.messages import Incoming, Unanswered
+from mcpcore.protocol.mirroring import HeaderMap, mirror
 from mcpcore.protocol.negotiation import Discover, Fail, Initialize, Settled, Step, VersionNegotiator
 from mcpcore.types._base import Object
 from mcpcore.types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, Envelope, ErrorData, RequestId
@@ -138,12 +139,17 @@ _OURS: Final = {"initialize", "notifications/initialized", "notifications/cancel
 
 
 class ClientConnection(Connection):
-    """Protocol state of a client's end."""
+    """Protocol state of a client's end.
+
+    ``header_maps`` tells whether requests to modern servers carry header fields that mirror them (HTTP): None for no, else
+    the maps of the tools that have some, by name.
+    """
 
     def __init__(self, config: ClientConfig) -> None:
         super().__init__(config.limits)
         self.config = config
         self.server: ServerFacts | None = None
+        self.header_maps: dict[str, HeaderMap] | None = None
         self._negotiator = VersionNegotiator(config.versions)
         self._negotiating = False
         self._opening: RequestId | None = None
@@ -180,10 +186,12 @@ class ClientConnection(Connection):
     def _take(self, step: Step) -> list[Event]:
         if isinstance(step, Discover):
             meta = b'"_meta":' + codec.encode(self._base_meta(step.version))
-            self._opening = self._request(self._take_id(), Outbound(_DISCOVER), codec.splice(codec.EMPTY, meta))
+            params = codec.splice(codec.EMPTY, meta)
+            headers = self._mirrored(_DISCOVER, step.version, codec.EMPTY)
+            self._opening = self._request(self._take_id(), Outbound(_DISCOVER), params, headers=headers)
         elif isinstance(step, Initialize):
-            params = InitializeParams(step.version, self.config.capabilities, self.config.info)
-            self._opening = self._request(self._take_id(), Outbound(_INITIALIZE), encode_fitted(params, step.version))
+            body = InitializeParams(step.version, self.config.capabilities, self.config.info)
+            self._opening = self._request(self._take_id(), Outbound(_INITIALIZE), encode_fitted(body, step.version))
         elif isinstance(step, Fail):
             self._opening = None
             return [NegotiationFailed(step.reason, step.error)]
@@ -248,6 +256,7 @@ class ClientConnection(Connection):
 
         Raises:
             LocalProtocolError: Nothing has been negotiated, or the revision or the server lacks the method.
+            ValueError: An argument has to be mirrored in a header, and cannot be.
         """
         row = self._method(method)
         version = self._negotiated().version
@@ -291,15 +300,23 @@ class ClientConnection(Connection):
 
     def _send(self, row: Method, body: bytes, added: bytes, meta: dict[str, Any], progress: bool) -> RequestId:
         """Queue a request: its parameters, further members of them, and ``_meta`` as its revision wants it."""
+        server, headers = self._negotiated(), None
         id = self._take_id()
         members = {**meta, PROGRESS_TOKEN: id} if progress else meta
         stamp = codec.encode(members)
-        if self._negotiated().era is Era.MODERN:
+        if server.era is Era.MODERN:
+            headers = self._mirrored(row, server.version, body)
             stamp = codec.splice(stamp, self._meta[1:-1])
         stamps = [added] if added else []
         if stamp != codec.EMPTY:
             stamps.append(b'"_meta":' + stamp)
-        return self._request(id, Outbound(row, body, meta, progress), codec.splice(body, *stamps))
+        return self._request(id, Outbound(row, body, meta, progress), codec.splice(body, *stamps), headers=headers)
+
+    def _mirrored(self, row: Method, version: str, body: bytes) -> dict[str, str] | None:
+        if self.header_maps is None:
+            return None
+        params = decoder_of(row.params)(body)
+        return mirror(row, version, params, self.header_maps.get(params.name) if row.name == "tools/call" else None)
 
     def _method(self, name: str, *, notification: bool = False) -> Method:
         server = self._negotiated()
@@ -380,6 +397,20 @@ class ClientConnection(Connection):
         if exchange.method is _LISTEN:
             events.append(SubscriptionEnded(id, ErrorData(INVALID_REQUEST, what)))
         return events
+
+    def _lost(self, lost: Unanswered) -> list[Event]:
+        exchange = self._outbound.get(lost.request_id)
+        events = super()._lost(lost)
+        if exchange is None or lost.request_id != self._opening:
+            return events
+        if exchange.method is _DISCOVER and lost.not_understood:
+            step = self._negotiator.discover_failed(None)
+        else:
+            step = Fail(str(lost.error))
+        return [
+            NegotiationFailed(event.reason, event.error, lost.error) if isinstance(event, NegotiationFailed) else event
+            for event in self._take(step)
+        ]
 
     def _refused(self, exchange: Outbound, error: ErrorData) -> list[Event]:
         negotiator = self._negotiator

@@ -7,7 +7,7 @@ reported as an event, and the connection goes on, because JSON-RPC messages are 
 Calling a ``send_*`` method out of turn raises `LocalProtocolError` and queues nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -27,9 +27,10 @@ from mcpcore.protocol.events import (
     NotificationReceived,
     ProgressReceived,
     RequestCancelled,
+    RequestLost,
     ResultReceived,
 )
-from mcpcore.protocol.messages import Incoming, Kind, Outgoing
+from mcpcore.protocol.messages import Incoming, Kind, Outgoing, Unanswered
 from mcpcore.types._base import Object
 from mcpcore.types.content import UnknownContent
 from mcpcore.types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Envelope, ErrorData, RequestId
@@ -129,6 +130,8 @@ class Connection:
         """Take one message and return what it means, in order. Never raises for what the peer sent."""
         problem = message.problem
         if problem is not None:
+            if isinstance(problem, Unanswered):
+                return self._lost(problem)
             error = ErrorData(problem.code, problem.message, UNSET if problem.data is None else problem.data)
             return [self._reject(error, message, UNSET if problem.id is None else problem.id)]
         data = message.data
@@ -479,15 +482,30 @@ class Connection:
         self._finish(self._outbound, id, ExchangeStep.ANSWER)
         return [MessageRejected(ErrorData(INVALID_REQUEST, text), answered=False, id=id)]
 
+    def _lost(self, lost: Unanswered) -> list[Event]:
+        id = lost.request_id
+        if id not in self._outbound:
+            return [MessageIgnored(f"request {id!r} gets no answer, and nobody waits for one: {lost.error}")]
+        self._finish(self._outbound, id, ExchangeStep.CANCEL)
+        return [RequestLost(id, lost.error)]
+
     # -- what we send ----------------------------------------------------------------------------------------------
 
     def _request(
-        self, id: RequestId, exchange: Outbound, params: bytes, *, related_to: RequestId | None = None, tag: Any = None
+        self,
+        id: RequestId,
+        exchange: Outbound,
+        params: bytes,
+        *,
+        related_to: RequestId | None = None,
+        tag: Any = None,
+        headers: Mapping[str, str] | None = None,
     ) -> RequestId:
         if self._input_ended:
             raise LocalProtocolError("the peer has ended its input and cannot answer")
         name = exchange.method.name
-        self._queue(codec.encode_request(id, name, params), Kind.REQUEST, tag, id, related_to=related_to, method=name)
+        data = codec.encode_request(id, name, params)
+        self._queue(data, Kind.REQUEST, tag, id, related_to=related_to, method=name, headers=headers)
         self._outbound[id] = exchange
         return id
 
@@ -523,6 +541,7 @@ class Connection:
         *,
         related_to: RequestId | None = None,
         method: str | None = None,
+        headers: Mapping[str, str] | None = None,
         error_code: int | None = None,
         challenge: tuple[str, ...] | None = None,
         cancels: RequestId | None = None,
@@ -532,7 +551,7 @@ class Connection:
             # they would end a line of the binding.
             data = data.translate(None, b"\r\n")
         self._outbox.append(
-            Outgoing(data, kind, tag, request_id, related_to, method, None, error_code, challenge, cancels)
+            Outgoing(data, kind, tag, request_id, related_to, method, headers, error_code, challenge, cancels)
         )
         self._outbox_size += len(data)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
+from mcpcore.exceptions import MCPCoreError
 from mcpcore.protocol.messages import RequestScope
 from mcpcore.types._base import Object
 from mcpcore.types.jsonrpc import ErrorData, RequestId
@@ -29,6 +30,7 @@ __all__ = [
     "NotificationReceived",
     "ProgressReceived",
     "RequestCancelled",
+    "RequestLost",
     "RequestReceived",
     "ResultReceived",
     "ServerFacts",
@@ -112,6 +114,13 @@ class ErrorReceived(Event, frozen=True):
     error: ErrorData
 
 
+class RequestLost(Event, frozen=True):
+    """C LM: a request of ours gets no answer, and the connection goes on."""
+
+    id: RequestId
+    error: MCPCoreError
+
+
 class InputRequired(Event, frozen=True):
     """C M: an interim answer. Hand it to ``retry`` with the inputs; it carries what that needs."""
 
@@ -139,10 +148,14 @@ class VersionNegotiated(Event, frozen=True):
 
 
 class NegotiationFailed(Event, frozen=True):
-    """C LM: there is no revision in common, or the server refused. The connection cannot be used."""
+    """C LM: there is no revision in common, or the server refused. The connection cannot be used.
+
+    ``cause`` is what became of the last request, where that is why.
+    """
 
     reason: str
     error: ErrorData | None = None
+    cause: MCPCoreError | None = None
 
 
 class SessionReady(Event, frozen=True):

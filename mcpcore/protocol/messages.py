@@ -5,10 +5,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from mcpcore.exceptions import RemoteProtocolError
+from mcpcore.exceptions import MCPCoreError, RemoteProtocolError
 from mcpcore.types.jsonrpc import RequestId
 
-__all__ = ["Incoming", "Kind", "Outgoing", "RequestScope"]
+__all__ = ["Incoming", "Kind", "Outgoing", "RequestScope", "Unanswered"]
 
 
 class RequestScope(Struct, frozen=True):
@@ -21,6 +21,8 @@ class RequestScope(Struct, frozen=True):
         principal: Who calls, as authenticated by the transport; None for anonymous. Never taken from the message.
         session_id: The legacy HTTP session.
         context: A `contextvars.Context` in which the handler runs; None for a copy of the driver's own.
+        close_stream: An async function that ends the response and lets the client come back for the rest; None where
+            nothing can be resumed.
     """
 
     transport: str = ""
@@ -29,6 +31,21 @@ class RequestScope(Struct, frozen=True):
     principal: Any = None
     session_id: str | None = None
     context: Any = None
+    close_stream: Any = None
+
+
+class Unanswered(Struct, frozen=True):
+    """The fate of one request of ours, on a binding where each has a reply of its own: there will be no answer.
+
+    Args:
+        request_id: The request. All others are untouched.
+        error: What to raise to whoever waits for it.
+        not_understood: The peer was there and answered with something else than MCP. It may be of an earlier revision.
+    """
+
+    request_id: RequestId
+    error: MCPCoreError
+    not_understood: bool = False
 
 
 class Incoming(Struct, frozen=True, gc=False):
@@ -39,14 +56,15 @@ class Incoming(Struct, frozen=True, gc=False):
         headers: Header fields that mirror the body, where the binding has them: names in lower case.
         tag: The binding's own; copied to every `Outgoing` that this message causes.
         scope: See `RequestScope`.
-        problem: Set where framing could not produce a message: what to answer. ``data`` is empty then.
+        problem: Set where framing could not produce a message: what to answer, or which request gets no answer.
+            ``data`` is empty then.
     """
 
     data: bytes
     headers: Any = None
     tag: Any = None
     scope: RequestScope | None = None
-    problem: RemoteProtocolError | None = None
+    problem: RemoteProtocolError | Unanswered | None = None
 
 
 class Kind(Enum):
