@@ -10,7 +10,8 @@ import anyio
 from mcpcore.runtime.session import Session
 from mcpcore.transports.http.eventlog import EventLogFactory
 from mcpcore.transports.http.guard import Guard, is_loopback
-from mcpcore.transports.http.server import Authenticate, StreamableHTTPApp
+from mcpcore.transports.http.requests import Authenticate
+from mcpcore.transports.http.server import StreamableHTTPApp
 
 if TYPE_CHECKING:
     from mcpcore.runtime.server import Server

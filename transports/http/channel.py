@@ -1,17 +1,13 @@
 """One HTTP exchange as a channel: the body in, the response out."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import anyio
 
 from mcpcore.abc import ChannelInfo
 from mcpcore.protocol.messages import Incoming, Outgoing
+from mcpcore.transports.http.requests import Receive
 from mcpcore.transports.http.stream import Stream
 
-__all__ = ["ExchangeChannel", "Receive", "wait_for_disconnect"]
-
-Receive = Callable[[], Awaitable[dict[str, Any]]]
+__all__ = ["ExchangeChannel", "wait_for_disconnect"]
 
 
 class ExchangeChannel:

@@ -11,12 +11,12 @@ from mcpcore.protocol.framing import encode_comment, encode_event
 from mcpcore.protocol.messages import Kind, Outgoing
 from mcpcore.transports.http.eventlog import EventLog
 
-__all__ = ["Send", "Stream", "respond"]
+__all__ = ["SSE_HEADERS", "Send", "Stream", "respond"]
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 _JSON: Final = (b"content-type", b"application/json")
-_SSE: Final = [
+SSE_HEADERS: Final = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
@@ -73,13 +73,18 @@ class Stream:
         self._events = events
         self._log = log
         self.name = name
-        self._primed = primed
+        self._primed = primed and log is not None
         self._retry_ms = retry_ms
         self.began = False
         self.is_complete = False
         self.is_gone = False
         self.on_complete: Callable[[], None] = lambda: None
         self.on_success: Callable[[], None] = lambda: None
+
+    @property
+    def has_log(self) -> bool:
+        """What is sent can be resumed."""
+        return self._log is not None
 
     async def write(self, message: Outgoing) -> None:
         """Send one message; the answer ends the response. After the client has gone, messages only reach the log."""
@@ -108,7 +113,7 @@ class Stream:
         if self.began or self.is_gone:
             return
         self.began = True
-        await self._send({"type": "http.response.start", "status": 200, "headers": [*_SSE, *self.headers]})
+        await self._send({"type": "http.response.start", "status": 200, "headers": [*SSE_HEADERS, *self.headers]})
         if self._primed and self._log is not None:
             first = await self._log.append(self.name, b"")
             body = encode_event(b"", id=first, retry=self._retry_ms)
