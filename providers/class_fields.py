@@ -44,6 +44,7 @@ class ClassShape(Struct, frozen=True):
         native: msgspec decodes the class like `construct`, apart from what its fields do.
         plain: msgspec encodes instances as an object of these fields.
         closed: The class itself refuses unknown members.
+        hashable: Instances are; None where only the class can tell.
         tag: Member and value that tell a tagged Struct from others.
     """
 
@@ -52,6 +53,7 @@ class ClassShape(Struct, frozen=True):
     native: bool
     plain: bool = True
     closed: bool = False
+    hashable: bool | None = None
     tag: tuple[str, str | int] | None = None
 
 
@@ -89,6 +91,7 @@ def _struct(cls: type) -> ClassShape | None:
         construct=cls,
         native=not hasattr(cls, "__post_init__"),
         closed=config.forbid_unknown_fields,
+        hashable=config.frozen or not config.eq,
         tag=None if config.tag is None else (config.tag_field or "type", config.tag),
     )
 
@@ -221,9 +224,8 @@ def _arguments(tp: Any) -> dict[Any, dict[Any, Any]]:
     own = dict(zip(getattr(cls, "__parameters__", ()), get_args(tp), strict=False))
     found = {cls: own}
     for base in getattr(cls, "__orig_bases__", ()):
-        filled = _substitute(base, own) if getattr(base, "__parameters__", ()) else base
-        if (get_origin(filled) or filled) not in (typing.Generic, typing.Protocol):
-            found |= {owner: known for owner, known in _arguments(filled).items() if owner not in found}
+        if get_origin(base) not in (typing.Generic, typing.Protocol):
+            found = _arguments(_substitute(base, own)) | found
     return found
 
 

@@ -5,14 +5,15 @@ import datetime
 import enum
 import inspect
 import re
+import sys
 import typing
 import uuid
 from collections import abc
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import PurePath
-from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, TypeGuard, TypeVar, Union, get_args, get_origin
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Final, Literal, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from msgspec import UNSET, UnsetType
 
@@ -164,7 +165,7 @@ class TypeReader:
             known.recursive = True  # it is met again while it is read
             return known
         node = self._known[key] = AliasNode(alias.__name__)
-        value = alias.__value__
+        value = _alias_value(alias)
         node.target = self.read(value[arguments] if arguments else value)
         if not node.recursive:
             del self._known[key]
@@ -214,7 +215,7 @@ class TypeReader:
             native=tp if shape.native and shape.closed == closed else None,
             plain=shape.plain,
             closed=closed,
-            hashable=getattr(cls, "__hash__", None) is not None,
+            hashable=cls.__hash__ is not None if shape.hashable is None else shape.hashable,
             tag=shape.tag,
         )
         types = field_types(tp)
@@ -234,6 +235,16 @@ class TypeReader:
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]
+
+
+def _alias_value(alias: Any) -> Any:
+    """Return what an alias stands for. Before Python 3.12 it is a string where it mentions itself."""
+    value = alias.__value__
+    if not isinstance(value, str):
+        return value
+    holder = SimpleNamespace(__annotations__={"value": value})
+    names = vars(sys.modules[alias.__module__])
+    return get_type_hints(holder, names, {alias.__name__: alias}, include_extras=True)["value"]
 
 
 def _is_class(tp: Any) -> TypeGuard[type[Any]]:
