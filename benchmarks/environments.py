@@ -11,7 +11,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -30,7 +30,7 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def locked(cache: Path) -> Iterator[Path]:
+def locked(cache: Path) -> Generator[Path]:
     """Keep other runs out of the cache; a second run waits here until the first has installed."""
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as lock:

@@ -31,8 +31,8 @@ class RowResults:
     group: str
     unit: str
     better: str
-    figures: dict[str, list[Figure]] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, list[Figure]] = field(default_factory=dict[str, list[Figure]])
+    failures: dict[str, str] = field(default_factory=dict[str, str])
 
     def values(self, name: str, detail: str | None = None) -> dict[int, float]:
         """A contestant's figures, or one of their details, by round."""
@@ -127,9 +127,11 @@ def run(
         say(f"{where}: {measured.value:,.3f} {row.unit}")
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        # Where no figure counts, the contestants need not wait for each other.
-        each = pool.map if effort.smoke else map
         for number in range(1, rounds + 1):
             for row in rows:
-                list(each(partial(turn, number, row), contestants.values()))
+                take: Callable[[Contestant], None] = partial(turn, number, row)
+                # In a smoke run no figure counts, so the contestants need not wait for each other.
+                turns = pool.map(take, contestants.values()) if effort.smoke else map(take, contestants.values())
+                for _ in turns:
+                    pass
     return results

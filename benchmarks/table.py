@@ -49,7 +49,7 @@ class Contestant:
     name: str
     version: str
     programs: Mapping[str, tuple[str, ...]]
-    packages: Mapping[str, str] = field(default_factory=dict)
+    packages: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Measurement:
     """What one contestant did in one row in one round: the row's figure, and others that explain it, by name and unit."""
 
     value: float
-    details: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True)

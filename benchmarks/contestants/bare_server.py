@@ -106,14 +106,18 @@ def answer(request: Request) -> Iterator[bytes]:
         tools = [{"name": name, "inputSchema": PAIR_SCHEMA} for name in TOOL_NAMES]
         yield RESULT % (request.id, encode({"tools": tools, "resultType": "complete"}))
     elif request.method == "initialize":
-        result = {
+        result: dict[str, object] = {
             "protocolVersion": "2025-11-25",
             "capabilities": {"tools": {}},
             "serverInfo": {"name": "bare", "version": "0"},
         }
         yield RESULT % (request.id, encode(result))
     elif request.method == "server/discover":
-        discovered = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"}
+        discovered: dict[str, object] = {
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}},
+            "resultType": "complete",
+        }
         yield RESULT % (request.id, encode(discovered))
     else:
         yield ERROR % (request.id, -32601, b'"Method not found"')

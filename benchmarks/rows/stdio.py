@@ -63,7 +63,7 @@ def growth(name: str, title: str, asking: Callable[[int], Traffic], *, goals: tu
 
     def measure(contestant: Contestant, effort: Effort) -> Measurement:
         sizes = LARGE[:2] if effort.smoke else LARGE
-        seconds = {}
+        seconds: dict[int, float] = {}
         with server(contestant) as process:
             process.open("legacy")
             for size in sizes:
@@ -83,7 +83,8 @@ def start(name: str, title: str, *, era: str) -> Row:
     """A row that times spawning a server until its first reply is read."""
 
     def measure(contestant: Contestant, effort: Effort) -> Measurement:
-        opened, cpu = [], []
+        opened: list[float] = []
+        cpu: list[float] = []
         for _ in range(1 if effort.smoke else STARTS):
             with server(contestant) as process:
                 process.open(era)
@@ -95,7 +96,7 @@ def start(name: str, title: str, *, era: str) -> Row:
 
 
 def measure_import(contestant: Contestant, effort: Effort) -> Measurement:
-    taken = []
+    taken: list[float] = []
     for _ in range(1 if effort.smoke else STARTS):
         done = subprocess.run(
             contestant.programs["import"], capture_output=True, text=True, check=False, timeout=60, env=environment()
