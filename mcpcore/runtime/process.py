@@ -1,11 +1,15 @@
 """Being the process: running until the work ends or a signal says stop, and leaving in bounded time."""
 
 import logging
+import math
 import os
 import signal
+import socket
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable
+from typing import Any, Final, NoReturn, Self
 
 import anyio
 
@@ -13,57 +17,130 @@ from mcpcore.runtime.background import unwrap
 
 __all__ = ["run_until_signalled"]
 
-_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_SIGNALS: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_GRACE: Final = 1.0  # seconds for what should end by itself
 
 
-def run_until_signalled(
-    serve: Callable[[], Awaitable[None]], stop: Callable[[], None], threads_left: Callable[[], int], backend: str
-) -> None:
+def run_until_signalled(serve: Callable[[], Awaitable[None]], stop: Callable[[], None], backend: str) -> None:
     """Run ``serve`` on an event loop of its own.
 
     Args:
         serve: Runs until it is done or cancelled.
-        stop: Called on the event loop at the first signal (SIGINT, SIGTERM, SIGHUP); ``serve`` should end soon.
-        threads_left: How many worker threads were abandoned and may still run.
+        stop: Called on the event loop at a signal (SIGINT, SIGTERM, SIGHUP); ``serve`` should end soon. Without
+            effect outside the main thread, which alone is told of signals.
         backend: ``asyncio`` or ``trio``.
 
     Raises:
         SystemExit: 128 plus the signal's number, after a signal.
 
-    A worker thread that never ends would keep the interpreter from exiting. When one was abandoned the process leaves
-    without waiting for it, once everything has been flushed.
+    Threads that do not end keep Python from exiting, and clients would be left with a process that nobody uses. So
+    when ``serve`` has ended the event loop gets a second to close, and when the program's main thread has ended, too,
+    the other threads get another. Then the process leaves without them.
     """
-    received: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        anyio.run(serve, backend=backend)
+        return
+    with _Departure() as departure:
 
-    async def main() -> None:
-        async with anyio.create_task_group() as tasks:
-            if threading.current_thread() is threading.main_thread():
-                tasks.start_soon(_watch, received, stop)
-            await serve()
-            tasks.cancel_scope.cancel()
+        async def main() -> None:
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(departure.watch, stop)
+                    await serve()
+                    tasks.cancel_scope.cancel()
+            except BaseExceptionGroup as group:
+                raise unwrap(group) from None
+            finally:
+                departure.is_due.set()
 
-    try:
         anyio.run(main, backend=backend)
-    except BaseExceptionGroup as group:
-        raise unwrap(group) from None
-    status = 128 + received[0] if received else 0
-    if threads_left():
-        _leave(status)
-    if status:
-        raise SystemExit(status)
+    if departure.status:
+        raise SystemExit(departure.status)
 
 
-async def _watch(received: list[int], stop: Callable[[], None]) -> None:
-    with anyio.open_signal_receiver(*_SIGNALS) as signals:
-        async for number in signals:
-            received.append(number)
-            stop()
+class _Departure:
+    """The end of this process: how it comes to it, and that it does not take for ever.
+
+    Signals wake the event loop through a pair of sockets of our own. Those of the event loops would do, but they give
+    the signals back before the loop has closed, and a child made by fork shares them: the SIGTERM with which
+    `multiprocessing` ends its workers would stop the server.
+    """
+
+    def __init__(self) -> None:
+        self.status = 0
+        """The exit status."""
+        self.is_due = threading.Event()
+        """``serve`` has ended."""
+        self._closed = threading.Event()
+        self._patience = 0.0  # until this moment the event loop may be busy; then it is stuck, unless it has noticed
+        self._pid = os.getpid()
+        self._replaced: dict[int, Any] = {}
+        self._sockets = socket.socketpair()
+
+    def __enter__(self) -> Self:
+        for end in self._sockets:
+            end.setblocking(False)
+        for number in _SIGNALS:
+            self._replaced[number] = signal.signal(number, self._signalled)
+        threading.Thread(target=self._leave_in_time, name="mcpcore exit", daemon=True).start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._closed.set()
+        if not self.status:  # else the signals stay ours: who sends another one does not want to wait
+            for number in _SIGNALS:
+                self._give_back(number)
+            for end in self._sockets:
+                end.close()
+
+    async def watch(self, stop: Callable[[], None]) -> None:
+        """Call ``stop`` when there was a signal."""
+        while not self.status:
+            await anyio.wait_readable(self._sockets[0])
+            self._sockets[0].recv(64)
+        self._patience = math.inf
+        stop()
+
+    def _signalled(self, number: int, frame: object) -> None:
+        if os.getpid() != self._pid:  # a child made by fork
+            self._give_back(number)
+            os.kill(os.getpid(), number)
+        elif not self.status:
+            self.status = 128 + number
+            self._patience = time.monotonic() + _GRACE
+            self._sockets[1].send(b"\0")
+        elif self._closed.is_set() or time.monotonic() > self._patience:
+            _leave(self.status)
+
+    def _give_back(self, number: int) -> None:
+        handler = self._replaced[number]
+        signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: it was not set from Python
+
+    def _leave_in_time(self) -> None:
+        """Runs in a daemon thread, which is gone when the process is."""
+        self.is_due.wait()
+        if not self._closed.wait(_GRACE):
+            _leave(self.status)
+        main = threading.main_thread()
+        main.join()
+        deadline = time.monotonic() + _GRACE
+        threads = [thread for thread in threading.enumerate() if thread is not main and not thread.daemon]
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        if any(thread.is_alive() for thread in threads):
+            _leave(self.status)
 
 
-def _leave(status: int) -> None:
-    """End the process without joining threads, after what `sys.exit` would have flushed."""
+def _leave(status: int) -> NoReturn:
+    """End the process without its threads, after what Python would have flushed."""
+    flushing = threading.Thread(target=_flush, daemon=True)
+    flushing.start()
+    flushing.join(_GRACE)  # nobody may read any more, or a thread that is stuck may have the lock
+    os._exit(status)
+
+
+def _flush() -> None:
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    os._exit(status)

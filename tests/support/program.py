@@ -6,6 +6,7 @@ import queue
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, Self
 
 __all__ = ["LIMIT", "VERSION", "Program", "call", "initialize", "modern"]
@@ -43,12 +44,16 @@ def modern(request: dict[str, Any], version: str = "2026-07-28", **capabilities:
     return {**request, "params": {**params, "_meta": {**meta, **params.get("_meta", {})}}}
 
 
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
 class Program:
     """A process that speaks lines of JSON on its standard streams. Killed at the end, if it has not ended by then.
 
     Args:
         command: What to run.
-        env: Added to the environment.
+        env: Added to the environment, of which Python's own settings are left out.
         stdin: A file to read from, instead of what `send` writes.
         **options: For `subprocess.Popen`.
     """
@@ -61,7 +66,7 @@ class Program:
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **(env or {})},
+            env={**_environment(), **(env or {})},
             **options,
         )
         self.raw: list[bytes] = []
@@ -113,10 +118,14 @@ class Program:
         Raises:
             EOFError: There will be none.
         """
+        return json.loads(self.receive_line())
+
+    def receive_line(self) -> bytes:
+        """Return the next line as it is. Raises as `receive`."""
         line = self._lines.get(timeout=LIMIT)
         if not line:
             raise EOFError(f"no further message; standard error: {self.stderr}")
-        return json.loads(line)
+        return line
 
     def ask(self, *messages: Any) -> Any:
         """Send messages and return the one answer."""
@@ -139,6 +148,11 @@ class Program:
         """End its input."""
         assert self.process.stdin is not None
         self.process.stdin.close()
+
+    def pause(self, seconds: float) -> None:
+        """Return after ``seconds``, or as soon as the process has ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
 
     def wait(self) -> int:
         """Wait until it has ended and all that it wrote has been read; returns its status.
