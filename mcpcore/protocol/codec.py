@@ -89,7 +89,7 @@ def decode(data: bytes | Raw, max_depth: int) -> Envelope:
         raise _diagnose(data, error) from None
 
 
-def absent(raw: Raw | UnsetType) -> bool:
+def absent(raw: bytes | Raw | UnsetType) -> bool:
     """Tell whether a raw member is missing. Null counts as missing: peers write it for optional members."""
     return raw is UNSET or (memoryview(raw)[0] == _N and bytes(raw) == b"null")
 

@@ -115,7 +115,8 @@ class ServerConfig:
     modern_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)
     legacy: dict[str, dict[str, Method]] = field(init=False, repr=False, compare=False)
     modern: dict[str, dict[str, Method]] = field(init=False, repr=False, compare=False)
-    known: dict[str, tuple[Method, Callable[[Any], Any]]] = field(init=False, repr=False, compare=False)
+    requests: dict[str, tuple[Method, Callable[[Any], Any]]] = field(init=False, repr=False, compare=False)
+    notifications: dict[str, Method] = field(init=False, repr=False, compare=False)
     stamps: Stamps = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -125,20 +126,20 @@ class ServerConfig:
             spoken = tuple(version for version in known if version in self.versions)
             derive(f"{era}_versions", spoken)
             derive(era, {version: self._served(version) for version in spoken})
-        rows = [
-            row for version in VERSIONS for row in methods_of(Direction.TO_SERVER, version, self.extensions).values()
-        ]
-        derive("known", {row.name: (row, decoder_of(row.params)) for row in rows})
+        rows = {name: row for version in VERSIONS for name, row in self._rows(version).items()}
+        requests = {name: (row, decoder_of(row.params)) for name, row in rows.items() if row.result is not None}
+        derive("requests", requests)
+        derive("notifications", {name: row for name, row in rows.items() if row.result is None})
         derive("stamps", Stamps(self.info, self.ttl_ms, self.cache_scope))
 
     def _served(self, version: str) -> dict[str, Method]:
         """The requests that are answered in ``version``."""
-        rows = methods_of(Direction.TO_SERVER, version, self.extensions)
-        return {
-            name: row
-            for name, row in rows.items()
-            if row.result is not None and declared(self.capabilities, row.capability)
-        }
+        rows = self._rows(version).items()
+        capabilities = self.capabilities
+        return {name: row for name, row in rows if row.result is not None and declared(capabilities, row.capability)}
+
+    def _rows(self, version: str) -> Mapping[str, Method]:
+        return methods_of(Direction.TO_SERVER, version, self.extensions)
 
 
 class ServerConnection(Connection):
@@ -188,15 +189,15 @@ class ServerConnection(Connection):
         Parameters that do not decode are an `ErrorData` from here on: what is wrong by the era's rules comes first.
         """
         name = envelope.method or ""
-        raw = envelope.params
-        row, decode = self.config.known.get(name, _UNKNOWN)
+        raw = codec.EMPTY if envelope.params is UNSET else envelope.params
+        row, decode = self.config.requests.get(name, _UNKNOWN)
         try:
-            params = decode(codec.EMPTY if raw is UNSET else raw)
+            params = decode(raw)
             if row is _CALL_TOOL and params.arguments is not UNSET:
                 _check_arguments(params)
             meta = self._read_meta(params.meta)
         except codec.UNDECODABLE as error:
-            if raw is not UNSET and codec.absent(raw):
+            if raw is not codec.EMPTY and codec.absent(raw):
                 envelope.params = UNSET
                 return self._receive_request(message, envelope, id, batch)
             params, meta = ErrorData(INVALID_PARAMS, f"Invalid params: {error}"), self._meta_of_broken(raw)
@@ -334,7 +335,7 @@ class ServerConnection(Connection):
         if not self._stateless:
             self._session = advance(SESSION, self._session, SessionStep.INITIALIZE)
             self._session = advance(SESSION, self._session, SessionStep.RESULT)
-        self._open(id, Inbound(config.known["initialize"][0], self._version, message.tag))
+        self._open(id, Inbound(config.requests["initialize"][0], self._version, message.tag))
         self.send_result(id, InitializeResult(self._version, config.capabilities, config.info, config.instructions))
         return []
 
@@ -361,8 +362,7 @@ class ServerConnection(Connection):
     # -- notifications -------------------------------------------------------------------------------------------
 
     def _incoming_notification(self, method: str) -> Method | None:
-        row, _ = self.config.known.get(method, _UNKNOWN)
-        return row if row.result is None else None
+        return self.config.notifications.get(method)
 
     def _notified(self, row: Method, params: Any, message: Incoming) -> list[Event]:
         if row.name != "notifications/initialized":
