@@ -1,24 +1,25 @@
 """Serving a `Server` over HTTP: the ASGI application, and the servers that run it."""
 
-import logging
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
+from mcpcore.exceptions import TransportError
+from mcpcore.runtime.background import asyncio_loop
 from mcpcore.runtime.session import Session
+from mcpcore.transports.http.application import Application
 from mcpcore.transports.http.eventlog import EventLogFactory
 from mcpcore.transports.http.guard import Guard, is_loopback
 from mcpcore.transports.http.requests import Authenticate
 from mcpcore.transports.http.server import StreamableHTTPApp
+from mcpcore.transports.http.sse import SSEApp
 
 if TYPE_CHECKING:
     from mcpcore.runtime.server import Server
 
-__all__ = ["http_app", "serve_http"]
-
-logger = logging.getLogger("mcpcore.server")
+__all__ = ["http_app", "serve_http", "sse_app"]
 
 
 def http_app(
@@ -41,16 +42,12 @@ def http_app(
             session.driver.end()
             server.forget(session)
 
-    if allowed_hosts is not None:
-        hosts: tuple[str, ...] | None = tuple(allowed_hosts)
-    else:
-        hosts = Guard().allowed_hosts if is_loopback(host) else None
     return StreamableHTTPApp(
         server.serve_channel,
         server.running,
         path=path,
-        stateless=server.registry.provider.state == "stateless",
-        guard=Guard(hosts, tuple(allowed_origins), cors),
+        stateless=server.is_stateless,
+        guard=_guard(host, allowed_hosts, allowed_origins, cors),
         authenticate=authenticate,
         limits=server.limits,
         event_log=event_log,
@@ -60,28 +57,67 @@ def http_app(
     )
 
 
+def sse_app(
+    server: "Server",
+    *,
+    path: str = "/sse",
+    messages: str = "/messages/",
+    host: str = "127.0.0.1",
+    allowed_hosts: Sequence[str] | None = None,
+    allowed_origins: Sequence[str] = (),
+    cors: bool = False,
+    authenticate: Authenticate | None = None,
+) -> SSEApp:
+    """Return the HTTP+SSE application of ``server``; see `Server.sse_app`."""
+    return SSEApp(
+        server.serve_channel,
+        server.running,
+        path=path,
+        messages=messages,
+        guard=_guard(host, allowed_hosts, allowed_origins, cors),
+        authenticate=authenticate,
+        limits=server.limits,
+    )
+
+
+def _guard(host: str, hosts: Sequence[str] | None, origins: Sequence[str], cors: bool) -> Guard:
+    """Bound to loopback, only its names are allowed; bound to more, whoever deploys it knows the names."""
+    loopback = Guard().allowed_hosts if is_loopback(host) else None
+    return Guard(tuple(hosts) if hosts is not None else loopback, tuple(origins), cors)
+
+
 async def serve_http(
-    server: "Server", *, host: str = "127.0.0.1", port: int = 8000, log_level: str = "warning", **options: Any
+    server: "Server",
+    make_app: Callable[..., Application],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    log_level: str = "warning",
+    **options: Any,
 ) -> None:
-    """Serve until cancelled or `Server.stop`: with uvicorn on asyncio, with hypercorn on trio."""
-    app = http_app(server, host=host, **options)
+    """Serve until cancelled or `Server.stop`: with uvicorn on asyncio, with hypercorn on trio.
+
+    Raises:
+        TransportError: What it needs is not installed.
+    """
+    app = make_app(host=host, **options)
     stopped = anyio.Event()
     server.on_stop(stopped.set)
-    from mcpcore.runtime.background import asyncio_loop
+    on_asyncio = asyncio_loop() is not None
+    try:
+        await (_uvicorn(app, host, port, log_level, stopped) if on_asyncio else _hypercorn(app, host, port, stopped))
+    except ImportError as error:
+        extra = "http" if on_asyncio else "trio"
+        raise TransportError(f"{error.name} is not installed: pip install 'mcpcore[{extra}]'") from error
 
-    if asyncio_loop() is not None:
-        await _uvicorn(app, host, port, log_level, stopped)
-    else:
-        await _hypercorn(app, host, port, stopped)
 
-
-async def _uvicorn(app: StreamableHTTPApp, host: str, port: int, log_level: str, stopped: anyio.Event) -> None:
+async def _uvicorn(app: Application, host: str, port: int, log_level: str, stopped: anyio.Event) -> None:
     import uvicorn
 
     class Quiet(uvicorn.Server):
         """Leaves signals to whoever runs the event loop."""
 
-        def capture_signals(self) -> AbstractContextManager[None]:
+        def capture_signals(self) -> Any:
             return nullcontext()
 
     config = uvicorn.Config(
@@ -102,7 +138,7 @@ async def _uvicorn(app: StreamableHTTPApp, host: str, port: int, log_level: str,
             tasks.cancel_scope.cancel()
 
 
-async def _hypercorn(app: StreamableHTTPApp, host: str, port: int, stopped: anyio.Event) -> None:
+async def _hypercorn(app: Application, host: str, port: int, stopped: anyio.Event) -> None:
     from hypercorn.config import Config
     from hypercorn.trio import serve
 
@@ -115,4 +151,4 @@ async def _hypercorn(app: StreamableHTTPApp, host: str, port: int, stopped: anyi
         await stopped.wait()
         await app.aclose()
 
-    await serve(app, config, shutdown_trigger=stop)  # type: ignore[arg-type]  # hypercorn's own ASGI types
+    await serve(app, config, shutdown_trigger=stop)

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -50,6 +51,7 @@ from mcpcore.versions import LATEST_LEGACY, LEGACY_VERSIONS, MODERN_VERSIONS
 
 if TYPE_CHECKING:
     from mcpcore.transports.http.server import StreamableHTTPApp
+    from mcpcore.transports.http.sse import SSEApp
 
 __all__ = ["CacheHint", "Server"]
 
@@ -181,7 +183,7 @@ class Server:
 
     def run(
         self,
-        transport: "Literal['stdio', 'http'] | ServerTransport" = "stdio",
+        transport: "Literal['stdio', 'http', 'sse'] | ServerTransport" = "stdio",
         *,
         backend: str = "asyncio",
         **options: Any,
@@ -189,29 +191,31 @@ class Server:
         """Serve until the input ends, or until SIGINT, SIGTERM or SIGHUP, then finish what is open and return.
 
         Args:
-            transport: ``stdio``, ``http``, or a `ServerTransport`.
+            transport: ``stdio``, ``http``, ``sse`` (for peers of 2024-11-05), or a `ServerTransport`.
             backend: ``asyncio`` or ``trio``.
-            options: For ``http``: ``host``, ``port`` and those of `http_app`.
+            options: For HTTP: ``host``, ``port`` and those of `http_app` or `sse_app`.
 
         Raises:
             SystemExit: 128 plus the signal's number, after a signal.
         """
-        opened = transport if transport == "http" else _server_transport(transport, self.limits)
+        opened = transport if transport in ("http", "sse") else _server_transport(transport, self.limits)
         # The event loop may print and log, too, when it starts and ends.
         with opened.claimed() if hasattr(opened, "claimed") else nullcontext():
             run_until_signalled(partial(self.serve, opened, **options), self.stop, backend)
 
-    async def serve(self, transport: "Literal['stdio', 'http'] | ServerTransport" = "stdio", **options: Any) -> None:
+    async def serve(
+        self, transport: "Literal['stdio', 'http', 'sse'] | ServerTransport" = "stdio", **options: Any
+    ) -> None:
         """Serve inside a running event loop (asyncio or trio). Cancellation ends it.
 
         Args:
-            transport: ``stdio``, ``http``, or a `ServerTransport`.
-            options: For ``http``: ``host`` (loopback), ``port`` (8000) and those of `http_app`.
+            transport: ``stdio``, ``http``, ``sse`` (for peers of 2024-11-05), or a `ServerTransport`.
+            options: For HTTP: ``host`` (loopback), ``port`` (8000) and those of `http_app` or `sse_app`.
         """
-        if transport == "http":
+        if transport in ("http", "sse"):
             from mcpcore.runtime.http import serve_http
 
-            await serve_http(self, **options)
+            await serve_http(self, self.http_app if transport == "http" else self.sse_app, **options)
             return
         async with self.running():
             await _server_transport(transport, self.limits).serve(self.serve_channel)
@@ -244,8 +248,8 @@ class Server:
         try:
             await session.driver.serve(channel)
         finally:
-            if slot is None and session in self._sessions:
-                self.forget(session)
+            if session in self._sessions and (slot is None or session.connection.session is None):
+                self.forget(session)  # it stood for itself, or was never initialised
 
     def _exchange_session(self, info: ChannelInfo, send: Any) -> Session:
         session = self._session(info)
@@ -256,7 +260,8 @@ class Server:
 
     def _session(self, info: ChannelInfo) -> Session:
         one_shot = info.one_shot and info.session is None
-        connection = ServerConnection(self._config(), one_shot=one_shot, session_version=info.session_version)
+        config = self._handshake_config() if info.handshake_only else self._config()
+        connection = ServerConnection(config, one_shot=one_shot, session_version=info.session_version)
         return Session(self, connection, self._lifespan.value)
 
     def _handle(self, session: Session) -> Callable[[RequestReceived], Coroutine[Any, Any, None]]:
@@ -302,6 +307,17 @@ class Server:
         from mcpcore.runtime.http import http_app
 
         return http_app(self, **options)
+
+    def sse_app(self, **options: Any) -> "SSEApp":
+        """Return an ASGI application that serves peers of 2024-11-05 over HTTP+SSE.
+
+        Args:
+            options: ``path`` (``/sse``), ``messages`` (``/messages/``), ``allowed_hosts``, ``allowed_origins``, ``cors``,
+                ``authenticate``.
+        """
+        from mcpcore.runtime.http import sse_app
+
+        return sse_app(self, **options)
 
     def on_stop(self, callback: Callable[[], Any]) -> None:
         """Have ``callback`` called by `stop`."""
@@ -354,6 +370,12 @@ class Server:
         if self._configured != self.registry.generation:
             self._offer, self._configured = self._make_config(), self.registry.generation
         return self._offer
+
+    def _handshake_config(self) -> ServerConfig:
+        config = self._config()
+        if not config.legacy_versions:
+            raise ValueError("this binding is for legacy revisions, and the server's eras= leave them out")
+        return replace(config, versions=config.legacy_versions)
 
     def _make_config(self) -> ServerConfig:
         has = self.registry.has
