@@ -4,6 +4,7 @@ import functools
 from typing import Annotated, Any, Optional
 
 import pytest
+from typing_extensions import TypeAliasType
 
 from mcpcore.exceptions import DefinitionError
 from mcpcore.providers.annotations import (
@@ -75,6 +76,21 @@ def test_names_captured_by_the_function_itself_are_found() -> None:
         return Captured
 
     assert resolve(function, {"x": "Captured | None"}, {}) == {"x": int | None}
+
+
+def test_a_captured_variable_without_a_value_is_unknown() -> None:
+    def function(x: "Later") -> type:  # type: ignore[valid-type]  # resolved at run time
+        return Later
+
+    with pytest.raises(DefinitionError, match="'Later'"):
+        resolve(function, {"x": "Later"}, {})
+    Later = int
+    assert resolve(function, {"x": "Later"}, {}) == {"x": int}
+
+
+def test_a_type_alias_is_what_it_stands_for() -> None:
+    alias = TypeAliasType("alias", Annotated[int, "a"])
+    assert split_annotated(Annotated[alias, "b"]) == (int, ("b", "a"))
 
 
 def test_an_unknown_name_is_refused_with_the_parameter_that_has_it() -> None:

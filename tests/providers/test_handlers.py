@@ -435,6 +435,16 @@ def test_without_a_server_optional_contexts_are_none_and_others_a_clear_error() 
     )
 
 
+def test_a_tool_context_is_empty_where_nobody_gives_one() -> None:
+    registry = Registry()
+
+    @registry.tool
+    def f(tool_ctx: ToolContext) -> str:
+        return repr(tool_ctx)
+
+    assert read(only(registry).invoke(CallToolParams("f"), None, VERSION)) == ["ToolContext({})"]
+
+
 def test_positional_only_parameters_are_passed_by_position() -> None:
     registry = Registry()
 
@@ -539,6 +549,18 @@ def test_an_interim_answer_that_the_handler_builds_itself_is_passed_on() -> None
 
     registry.tool(ask)
     assert only(registry).invoke(CallToolParams("f"), None, MODERN) == InputRequiredResult(request_state="s")
+
+
+def test_other_kinds_pass_an_interim_answer_on_as_well() -> None:
+    registry = Registry()
+
+    def ask() -> InputRequiredResult:
+        return InputRequiredResult(request_state="s")
+
+    registry.resource(ask, uri="a://fixed")
+    registry.prompt(ask)
+    for handler in registry.handlers():
+        assert handler.invoke(PARAMS[handler.kind](None), None, MODERN) == InputRequiredResult(request_state="s")
 
 
 def test_secrets_and_headers_are_known_by_their_wire_names() -> None:
@@ -654,6 +676,31 @@ async def test_cancelling_closes_the_generator_and_gives_no_result() -> None:
             await started.wait()
             group.cancel_scope.cancel()
     assert closed == ["closed"]
+
+
+def test_what_is_iterated_need_not_be_a_generator() -> None:
+    class Once:
+        def __init__(self) -> None:
+            self.left = ["a"]
+
+        def __aiter__(self) -> "Once":
+            return self
+
+        async def __anext__(self) -> str:
+            if not self.left:
+                raise StopAsyncIteration
+            return self.left.pop()
+
+    async def later() -> AsyncIterator[str]:
+        return Once()
+
+    def now() -> AsyncIterator[str]:
+        return Once()
+
+    for function in (later, now):
+        registry = Registry()
+        registry.tool(function, name="f")
+        assert read(drive(only(registry).invoke(CallToolParams("f"), None, VERSION))) == ["a"]
 
 
 @pytest.mark.anyio
