@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import anyio
 
-__all__ = ["Background", "asyncio_loop", "start_task", "unwrap"]
+__all__ = ["Background", "asyncio_loop", "members_of", "start_task", "unwrap"]
 
 _inside: Final[contextvars.ContextVar[tuple["Background", ...]]] = contextvars.ContextVar("mcpcore.background")
 
@@ -34,6 +34,11 @@ class Background:
         else:
             start_task(loop, self._run(main, self._scope))
 
+    @property
+    def is_current(self) -> bool:
+        """The caller is the task itself, or runs on its behalf."""
+        return self in _inside.get(())
+
     async def wait(self) -> None:
         """Wait until the task has ended by itself."""
         await self._finished.wait()
@@ -46,7 +51,7 @@ class Background:
         if self._scope is None:
             return
         self._scope.cancel()
-        if self in _inside.get(()):
+        if self.is_current:
             return
         with anyio.CancelScope(shield=True):
             await self._finished.wait()
@@ -62,22 +67,27 @@ class Background:
         except anyio.get_cancelled_exc_class():
             raise  # the event loop itself comes to its end
         except BaseException as error:  # noqa: BLE001 - handed to whoever stops the task
-            self._error = error
+            self._error = unwrap(error)
         finally:
             self._finished.set()
 
 
-def unwrap(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the error that a task group wrapped. Where all members are cancellations, the group stands for itself."""
-    waiting: list[BaseException] = [group]
+def unwrap(error: BaseException) -> BaseException:
+    """Return ``error``, or of a group the first member that is no cancellation; the group itself where all are."""
+    waiting = [error]
     while waiting:
-        error = waiting.pop(0)
-        if isinstance(error, BaseExceptionGroup):
-            members: tuple[BaseException, ...] = error.exceptions
-            waiting.extend(members)
-        elif type(error).__name__ not in ("CancelledError", "Cancelled"):  # of asyncio and trio, also after their end
-            return error
-    return group
+        first = waiting.pop(0)
+        if isinstance(first, BaseExceptionGroup):
+            waiting.extend(members_of(first))
+        elif type(first).__name__ not in ("CancelledError", "Cancelled"):  # of asyncio and trio, also after their end
+            return first
+    return error
+
+
+def members_of(group: BaseExceptionGroup[Any]) -> tuple[BaseException, ...]:
+    """Return the members of a group, with their type."""
+    members: tuple[BaseException, ...] = group.exceptions
+    return members
 
 
 def asyncio_loop() -> Any:

@@ -1,33 +1,31 @@
 """The client: one object for any server, in memory, over stdio, or by any other transport."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import anyio
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mcpcore.abc import ClientTransport
-from mcpcore.exceptions import ConnectionLost, OutputValidationError, RemoteProtocolError
+from mcpcore.exceptions import ConnectionLost, PeerError, RemoteProtocolError
 from mcpcore.limits import Limits
 from mcpcore.protocol.client import ClientConfig
 from mcpcore.protocol.events import (
-    ConnectionClosed,
     Event,
     NotificationReceived,
     ProgressReceived,
-    ResultReceived,
     ServerFacts,
-    SubscriptionAcknowledged,
-    SubscriptionEnded,
     SubscriptionNotified,
 )
+from mcpcore.runtime.cache import ResponseCache
 from mcpcore.runtime.client_handlers import ClientHandlers, call
-from mcpcore.runtime.link import Link
+from mcpcore.runtime.hints import Effects, effects, retry_safe
+from mcpcore.runtime.link import Answered, Link
 from mcpcore.runtime.notices import Notices
-from mcpcore.runtime.subscription import Subscription
+from mcpcore.runtime.outputs import Outputs
+from mcpcore.runtime.subscription import Subscription, Subscriptions
 from mcpcore.runtime.targets import transport_for
 from mcpcore.types._base import Object
 from mcpcore.types.completion import (
@@ -113,7 +111,9 @@ class Client:
         on_notification: Called with method and parameters of every other notification, in order.
         validate: ``strict`` raises `OutputValidationError` when structured content does not fit the schema that the
             tool published; ``lenient`` logs a warning.
-        trusted: The server's tool hints may be relied on.
+        trusted: The server's tool hints may be relied on, as `effects` and `retry_safe` do.
+        cache: Keep lists and resources for as long as the server says that they are fresh; or a `ResponseCache` that says
+            how many and how long.
         limits: See `Limits`.
 
     Callbacks may be plain or async functions. Giving one declares the capability. Requests raise `PeerError` for an
@@ -138,12 +138,13 @@ class Client:
         on_notification: Callable[[str, Any], Any] | None = None,
         validate: Literal["strict", "lenient"] = "strict",
         trusted: bool = False,
+        cache: bool | ResponseCache = True,
         limits: Limits | None = None,
     ) -> None:
         self.trusted = trusted
         self._limits = limits or Limits()
         self._timeout = timeout
-        self._validate = validate
+        self.cache = cache if isinstance(cache, ResponseCache) else ResponseCache() if cache else None
         self._on_log = on_log
         self._on_progress = on_progress
         self._on_notification = on_notification
@@ -153,9 +154,8 @@ class Client:
         self._versions = _versions(eras, protocol_version)
         self._link: Link | None = None
         self._notices = Notices()
-        self._subscriptions: dict[int | str, Subscription] = {}
-        self._schemas: dict[str, dict[str, Any]] = {}
-        self._validators: dict[str, Any] = {}
+        self._subscriptions = Subscriptions()
+        self._outputs = Outputs(validate)
         self._log_level: LogLevel | None = None
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -226,8 +226,7 @@ class Client:
     async def list_tools(self) -> list[Tool]:
         """Return all tools, from all pages."""
         tools: list[Tool] = await self._list("tools/list", "tools")
-        self._schemas = {tool.name: tool.output_schema for tool in tools if tool.output_schema is not None}
-        self._validators.clear()
+        self._outputs.learn(tools)
         return tools
 
     async def call_tool(
@@ -255,27 +254,20 @@ class Client:
             OutputValidationError: Its structured content does not fit the schema that `list_tools` brought.
         """
         params = CallToolParams(name, UNSET if arguments is None else Raw(msgspec.json.encode(arguments)))
-        received = await self._request("tools/call", params, timeout, on_progress, meta)
-        result: CallToolResult = received.result
+        result: CallToolResult = (await self._request("tools/call", params, timeout, on_progress, meta)).result
         structured = None if result.structured_content is UNSET else result.structured_content
         answer = ToolResult(result.content, structured, bool(result.is_error), result.meta)
-        if name in self._schemas and not answer.is_error:
-            self._check_output(name, result.structured_content, answer)
+        if not answer.is_error:
+            self._outputs.check(name, result.structured_content, answer)
         return answer
 
-    def _check_output(self, name: str, structured: Any, answer: ToolResult) -> None:
-        from mcpcore.providers.validation import Validator  # the validator costs start-up time; few clients need it
+    def effects(self, tool: Tool) -> Effects:
+        """Tell what calling ``tool`` may do; see `mcpcore.runtime.hints.effects`."""
+        return effects(tool, trusted=self.trusted)
 
-        if structured is UNSET:
-            errors = ["structured content is missing"]
-        else:
-            if name not in self._validators:
-                self._validators[name] = Validator(self._schemas[name], trusted=False)
-            errors = self._validators[name].errors(structured, show_values=False)
-        if errors and self._validate == "strict":
-            raise OutputValidationError(name, errors, answer)
-        if errors:
-            logger.warning("tool %r: output does not fit its schema: %s", name, ", ".join(errors))
+    def retry_safe(self, tool: Tool) -> bool:
+        """Tell whether calling ``tool`` twice does no more than once; see `mcpcore.runtime.hints.retry_safe`."""
+        return retry_safe(tool, trusted=self.trusted)
 
     # -- resources, prompts, completion ----------------------------------------------------------------------------
 
@@ -291,7 +283,7 @@ class Client:
 
     async def read_resource(self, uri: str, *, timeout: Timeout = UNSET) -> ReadResourceResult:
         """Read what stands at ``uri``, which is taken as it is."""
-        result: ReadResourceResult = (await self._request("resources/read", ReadResourceParams(uri), timeout)).result
+        result: ReadResourceResult = await self._fetch("resources/read", ReadResourceParams(uri), timeout)
         return result
 
     async def subscribe_resource(self, uri: str) -> None:
@@ -321,7 +313,8 @@ class Client:
             arguments: Strings, as the protocol has it; other values are refused with `TypeError`.
             timeout: As for `call_tool`.
         """
-        wrong = [key for key, value in (arguments or {}).items() if not isinstance(value, str)]
+        given: Mapping[str, Any] = arguments or {}
+        wrong = [key for key, value in given.items() if not isinstance(value, str)]
         if wrong:
             raise TypeError(f"prompt arguments are strings; convert {', '.join(map(repr, wrong))} first")
         params = GetPromptParams(name, None if arguments is None else dict(arguments))
@@ -362,36 +355,31 @@ class Client:
             await self._request("logging/setLevel", SetLevelParams(level))
         self._log_level = level
 
-    @asynccontextmanager
-    async def listen(
+    def listen(
         self,
         *,
         tools: bool = False,
         prompts: bool = False,
         resources: bool = False,
         resource_uris: Iterable[str] = (),
-    ) -> AsyncIterator[Subscription]:
-        """Subscribe to changes (modern) for as long as the context lasts.
+    ) -> AbstractAsyncContextManager[Subscription]:
+        """Subscribe to changes for as long as the context lasts: ``async with client.listen(tools=True) as changes``.
+
+        Modern servers get a ``subscriptions/listen``. Legacy ones push list changes by themselves; they get a
+        ``resources/subscribe`` for each URI.
 
         Args:
             tools: The list of tools.
             prompts: The list of prompts.
             resources: The list of resources.
             resource_uris: The contents of these resources.
+
+        Raises:
+            PeerError: The server refused.
+            RequestTimeout: It did not answer in time.
         """
-        link = self._connected()
         wanted = SubscriptionFilter(tools or None, prompts or None, resources or None, list(resource_uris) or None)
-        id = link.connection.listen(wanted)
-        subscription = self._subscriptions[id] = Subscription()
-        try:
-            await link.flush()
-            with anyio.fail_after(self._timeout):
-                await subscription.acknowledged()
-            yield subscription
-        finally:
-            del self._subscriptions[id]
-            link.connection.cancel(id)
-            link.flush_soon()
+        return self._subscriptions.open(self._connected(), wanted, self._timeout)
 
     async def notify_roots_changed(self) -> None:
         """Tell a legacy server that the roots have changed; modern servers ask when they need them."""
@@ -409,9 +397,9 @@ class Client:
         timeout: Timeout = UNSET,
         on_progress: OnProgress | None = None,
         meta: dict[str, Any] | None = None,
-    ) -> ResultReceived:
+    ) -> Answered:
         report = on_progress or self._on_progress
-        received = await self._connected().request(
+        answered = await self._connected().request(
             method,
             params,
             timeout=self._timeout if timeout is UNSET else timeout,
@@ -419,17 +407,39 @@ class Client:
             meta=meta,
             log_level=self._log_level,
         )
-        for what in received.skipped:
+        for what in answered.skipped:
             logger.warning("left out of the answer to %s, because it cannot be understood: %s", method, what)
-        return received
+        return answered
+
+    async def _fetch(self, method: str, params: Object, timeout: Timeout = UNSET) -> Any:
+        """Make a request whose result may be cached."""
+        cache = self.cache
+        if cache is None:
+            return (await self._request(method, params, timeout)).result
+        kept = cache.get(method, params)
+        if kept is not None:
+            return kept
+        epoch = cache.epoch
+        answered = await self._request(method, params, timeout)
+        if answered.rounds == 1 and not answered.skipped:
+            cache.put(method, params, answered.result, answered.raw, epoch)
+        return answered.result
 
     async def _list(self, method: str, member: str) -> list[Any]:
         """Follow all pages. The empty string is a cursor; a cursor that comes twice would never end."""
+        try:
+            return await self._pages(method, member)
+        except PeerError:
+            if self.cache is None or not self.cache.drop(method):
+                raise
+            return await self._pages(method, member)  # a page that was kept had a cursor that is no longer good
+
+    async def _pages(self, method: str, member: str) -> list[Any]:
         items: list[Any] = []
         cursor: str | None = None
         seen: set[str] = set()
         for _ in range(_MOST_PAGES):
-            result = (await self._request(method, PaginatedParams(cursor))).result
+            result = await self._fetch(method, PaginatedParams(cursor))
             items += getattr(result, member)
             cursor = result.next_cursor
             if cursor is None:
@@ -447,21 +457,9 @@ class Client:
     # -- what comes by itself --------------------------------------------------------------------------------------
 
     def _observe(self, event: Event) -> None:
-        if isinstance(event, NotificationReceived):
+        if isinstance(event, NotificationReceived | SubscriptionNotified):
             self._notified(event.method.name, event.params)
-        elif isinstance(event, SubscriptionAcknowledged):
-            if event.id in self._subscriptions:
-                self._subscriptions[event.id].acknowledge(event.granted)
-        elif isinstance(event, SubscriptionNotified):
-            if event.id in self._subscriptions:
-                self._subscriptions[event.id].push(event.method.name, event.params)
-            self._notified(event.method.name, event.params)
-        elif isinstance(event, SubscriptionEnded):
-            if event.id in self._subscriptions:
-                self._subscriptions[event.id].end()
-        elif isinstance(event, ConnectionClosed):
-            for subscription in self._subscriptions.values():
-                subscription.end(self._connected().lost())
+        self._subscriptions.observe(event, self._connected().lost)
 
     def _notified(self, method: str, params: Any) -> None:
         if method == "notifications/message":
@@ -469,14 +467,19 @@ class Client:
                 self._notices.put(self._on_log, params)
             return
         if method == "notifications/tools/list_changed":
-            self._schemas.clear()  # they may no longer be true
+            self._outputs.forget()
+        if self.cache is not None:
+            self.cache.notified(method, params)
         if self._on_notification is not None:
             self._notices.put(self._on_notification, method, params)
 
 
 def _reporter(report: OnProgress) -> Callable[[ProgressReceived], Awaitable[None]]:
     async def relay(event: ProgressReceived) -> None:
-        await call(report, event.progress, event.total, event.message)
+        try:
+            await call(report, event.progress, event.total, event.message)
+        except Exception:
+            logger.exception("on_progress failed; the call goes on")
 
     return relay
 

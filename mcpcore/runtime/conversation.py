@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any
 
 import anyio
+from msgspec import UNSET
 
-from mcpcore.exceptions import ConnectionLost, MCPCoreError
+from mcpcore.exceptions import ConnectionLost, MCPCoreError, PeerError
 from mcpcore.limits import Limits
 from mcpcore.protocol.connection import Connection
 from mcpcore.protocol.events import (
@@ -22,18 +23,25 @@ from mcpcore.protocol.events import (
     MessageRejected,
     ProgressReceived,
     RequestCancelled,
+    RequestLost,
     RequestReceived,
     ResultReceived,
 )
 from mcpcore.protocol.messages import Outgoing
-from mcpcore.types.jsonrpc import RequestId
+from mcpcore.types.jsonrpc import ErrorData, RequestId
 
-__all__ = ["Answer", "Conversation", "Handle", "Turn"]
+__all__ = ["Answer", "Conversation", "Handle", "Turn", "peer_error"]
 
 logger = logging.getLogger("mcpcore.driver")
 
 Answer = ResultReceived | ErrorReceived | InputRequired | MessageRejected
 """How a request of ours can end, other than by the loss of the connection."""
+
+
+def peer_error(error: ErrorData) -> PeerError:
+    """Return the exception for an error that the peer answered."""
+    return PeerError(error.code, error.message, None if error.data is UNSET else error.data)
+
 
 Handle = Callable[[RequestReceived], Coroutine[Any, Any, None]]
 """Makes the coroutine that answers a request. It answers by itself and raises nothing but cancellation."""
@@ -101,6 +109,12 @@ class Conversation:
             if event.id is not None:
                 self._resolve(event)
             logger.warning("rejected a message of the peer: %s", event.error.message)
+        elif isinstance(event, RequestLost):
+            waiter = self._waiters.get(event.id)
+            if waiter is None:
+                self._observe(event)
+            else:
+                waiter.fail(event.error)
         elif isinstance(event, ConnectionClosed):
             self._fail_waiters()
             self._observe(event)
@@ -197,7 +211,9 @@ class Conversation:
 
     def _resolve(self, event: Answer) -> None:
         waiter = self._waiters.get(event.id) if event.id is not None else None
-        if waiter is not None:
+        if waiter is None:
+            self._observe(event)  # a subscription, which nobody waits for like this
+        else:
             waiter.set(event)
 
     def _fail_waiters(self) -> None:

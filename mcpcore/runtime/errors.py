@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from mcpcore.exceptions import CapabilityError, InsufficientScope, McpError, ResourceNotFound
+from mcpcore.runtime.background import members_of
 from mcpcore.runtime.request import InputNeeded, Request
 from mcpcore.types.elicitation import ElicitParams
 from mcpcore.types.jsonrpc import (
@@ -93,5 +94,4 @@ class _Visits(msgspec.Struct):
 def _leaves(error: BaseException) -> list[BaseException]:
     if not isinstance(error, BaseExceptionGroup):
         return [error]
-    members: tuple[BaseException, ...] = error.exceptions
-    return [leaf for member in members for leaf in _leaves(member)]
+    return [leaf for member in members_of(error) for leaf in _leaves(member)]

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from mcpcore.abc import ClientTransport
-from mcpcore.exceptions import ConnectionLost, MCPCoreError, McpError, PeerError, RemoteProtocolError, RequestTimeout
+from mcpcore.exceptions import ConnectionLost, MCPCoreError, McpError, RemoteProtocolError, RequestTimeout
 from mcpcore.protocol.client import ClientConfig, ClientConnection
 from mcpcore.protocol.events import (
     ConnectionClosed,
@@ -23,17 +23,27 @@ from mcpcore.protocol.events import (
     ResultReceived,
     VersionNegotiated,
 )
-from mcpcore.runtime.background import Background
+from mcpcore.runtime.background import Background, unwrap
 from mcpcore.runtime.client_handlers import ClientHandlers
+from mcpcore.runtime.conversation import peer_error
 from mcpcore.runtime.driver import Driver
 from mcpcore.runtime.notices import Notices
 from mcpcore.types._base import Object
 from mcpcore.types.jsonrpc import INTERNAL_ERROR, ErrorData, RequestId
 from mcpcore.versions import Era
 
-__all__ = ["Link"]
+__all__ = ["Answered", "Link"]
 
 logger = logging.getLogger("mcpcore.client")
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """A result, its JSON, the items that had to be left out, and how many rounds it took."""
+
+    result: Any
+    raw: msgspec.Raw
+    skipped: tuple[str, ...]
+    rounds: int
 
 
 class Link:
@@ -66,6 +76,7 @@ class Link:
         self._negotiation: VersionNegotiated | NegotiationFailed | None = None
         self._failure: BaseException | None = None
         self._driver: Driver | None = None
+        self.limits = config.limits
         self.connection = ClientConnection(config)
         self.lost_while_probing = False
 
@@ -83,15 +94,14 @@ class Link:
         """
         self._background.start(self._run)
         try:
-            with anyio.fail_after(timeout):
+            with anyio.move_on_after(timeout) as opening:
                 await self._connect()
-        except TimeoutError:
-            await self.close()
-            raise RequestTimeout("the server did not answer the opening of the connection in time") from None
         except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self.close()
+            await self._background.stop()
             raise
+        if opening.cancelled_caught:
+            await self._background.stop()
+            raise RequestTimeout(f"the server did not answer the opening of the connection within {timeout} seconds")
 
     async def _connect(self) -> None:
         await self._opened.wait()
@@ -113,15 +123,25 @@ class Link:
             self.lost_while_probing = probed
             raise self._driver.lost()
         if isinstance(outcome, NegotiationFailed):
+            if outcome.cause is not None:
+                raise outcome.cause
             if outcome.error is not None and self.connection.server is None and not _names_versions(outcome.error):
-                data = None if outcome.error.data is msgspec.UNSET else outcome.error.data
-                raise PeerError(outcome.error.code, outcome.reason, data)
+                raise peer_error(msgspec.structs.replace(outcome.error, message=outcome.reason))
             raise RemoteProtocolError(outcome.reason)
         await self._driver.flush()
 
     async def close(self) -> None:
-        """Close the connection and wait until everything that belongs to it is gone. Safe to call twice."""
-        await self._background.stop()
+        """Close the connection and wait until everything that belongs to it is gone. Safe to call twice, from any task.
+
+        Callbacks are told what has come before; all of them together get ``limits.drain`` seconds. Called by one of them,
+        this only begins to close.
+        """
+        try:
+            if self._driver is not None and not self._background.is_current:
+                with anyio.move_on_after(self.limits.drain):
+                    await self._notices.told()
+        finally:
+            await self._background.stop()
 
     async def request(
         self,
@@ -131,7 +151,7 @@ class Link:
         timeout: float | None,
         on_progress: Callable[[ProgressReceived], Awaitable[None]] | None = None,
         **options: Any,
-    ) -> ResultReceived:
+    ) -> Answered:
         """Send a request, answer what the server asks for in between, and return the result.
 
         Raises:
@@ -148,24 +168,25 @@ class Link:
 
         send = partial(connection.send_request, method, params, progress=progress, **options)
 
-        for rounds in range(self._config.limits.input_rounds + 1):
+        most = self.limits.input_rounds
+        for rounds in range(1, most + 2):
             try:
                 answer = await driver.request(send, timeout=timeout, on_progress=on_progress)
             except TimeoutError:
                 raise RequestTimeout(f"{method} was not answered within {timeout} seconds") from None
             if isinstance(answer, ResultReceived):
-                return answer
+                return Answered(answer.result, answer.raw, answer.skipped, rounds)
             if isinstance(answer, ErrorReceived):
-                data = None if answer.error.data is msgspec.UNSET else answer.error.data
-                raise PeerError(answer.error.code, answer.error.message, data)
+                raise peer_error(answer.error)
             if not isinstance(answer, InputRequired):
                 raise RemoteProtocolError(answer.error.message)
+            if rounds > most:
+                break
             responses = {key: await self._handlers.fulfil(each) for key, each in answer.input_requests.items()}
             if not responses:  # the server only wants to be asked again: do not hammer it
-                await anyio.sleep(min(0.05 * 2**rounds, 1.0))
+                await anyio.sleep(min(0.025 * 2**rounds, 1.0))
             send = partial(connection.retry, answer, responses, progress=progress)
-
-        raise RemoteProtocolError(f"{method}: the server asked for input {rounds} times without end")
+        raise RemoteProtocolError(f"{method}: the server asked for input more than {most} times")
 
     async def notify(self, method: str, params: Object | None = None) -> None:
         """Send a notification."""
@@ -191,15 +212,24 @@ class Link:
     # -- the background ------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
+        telling = Background()
         try:
-            async with self._transport.open() as channel, anyio.create_task_group() as beside:
-                self._driver = Driver(self.connection, channel, self._config.limits, self._answer, self._observe)
-                beside.start_soon(self._notices.run)
-                await self._driver.run(started=self._opened.set)
-                await self._notices.drain()
-                beside.cancel_scope.cancel()
-        except MCPCoreError as error:
-            self._failure = error
+            async with self._transport.open() as channel:
+                if channel.info.mirrors:
+                    self.connection.header_maps = {}
+                self._driver = Driver(self.connection, channel, self.limits, self._answer, self._observe)
+                telling.start(self._notices.run)
+                try:
+                    await self._driver.run(started=self._opened.set)
+                    self._notices.end()
+                    await telling.wait()
+                finally:
+                    await telling.stop()
+        except Exception as error:
+            failure = unwrap(error)
+            if self._driver is not None and not isinstance(failure, MCPCoreError):
+                raise
+            self._failure = failure  # raised by whoever opens, or needs, the connection
         finally:
             self._opened.set()
             self._settled.set()

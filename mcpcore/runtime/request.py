@@ -15,6 +15,7 @@ from mcpcore.protocol.events import Caller, ErrorReceived, NotificationReceived,
 from mcpcore.protocol.messages import RequestScope
 from mcpcore.protocol.request_state import Claims, digest, open_state, seal_state
 from mcpcore.providers.markers import Demand, Injection, Log, Progress, RequestMeta
+from mcpcore.runtime.conversation import peer_error
 from mcpcore.runtime.questions import PARAMS, Question, Wire, missing_capability, wire_of
 from mcpcore.runtime.session import Session
 from mcpcore.types.elicitation import ElicitParams
@@ -248,8 +249,7 @@ class Request(Message):
             raise PeerError(INVALID_REQUEST, f"the client's answer to {method} cannot be used")
         if answer.error.code == METHOD_NOT_FOUND:
             raise CapabilityError(f"the client has no method {method}")
-        data = None if answer.error.data is UNSET else answer.error.data
-        raise PeerError(answer.error.code, answer.error.message, data)
+        raise peer_error(answer.error)
 
     # -- rounds ----------------------------------------------------------------------------------------------------
 
