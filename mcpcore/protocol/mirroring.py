@@ -199,7 +199,7 @@ def _equal(value: str, body: Any) -> bool:
             return float(value) == float(body)
         except ValueError:
             return False
-    return value == body
+    return isinstance(body, str) and value == body
 
 
 def _text(value: Any, path: tuple[str, ...]) -> str:

@@ -113,6 +113,10 @@ class Dispatcher:
         tool = self._registry.find_tool(name, request.principal)
         if tool is None:
             raise McpError(INVALID_PARAMS, f"Unknown tool: {name}")
+        if tool.declaration.scopes and request.principal is not None:
+            granted: frozenset[str] = getattr(request.principal, "scopes", frozenset())
+            if missing := [scope for scope in tool.declaration.scopes if scope not in granted]:
+                raise InsufficientScope(*missing)
         return await self._invoke(tool, request)
 
     async def _read_resource(self, request: Request) -> Any:

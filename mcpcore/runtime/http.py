@@ -12,7 +12,6 @@ from mcpcore.runtime.session import Session
 from mcpcore.transports.http.application import Application
 from mcpcore.transports.http.eventlog import EventLogFactory
 from mcpcore.transports.http.guard import Guard, is_loopback
-from mcpcore.transports.http.requests import Authenticate
 from mcpcore.transports.http.server import StreamableHTTPApp
 from mcpcore.transports.http.sse import SSEApp
 
@@ -30,7 +29,6 @@ def http_app(
     allowed_hosts: Sequence[str] | None = None,
     allowed_origins: Sequence[str] = (),
     cors: bool = False,
-    authenticate: Authenticate | None = None,
     event_log: EventLogFactory | Literal["memory"] | None = "memory",
     retry_ms: int | None = None,
     clock: Callable[[], float] | None = None,
@@ -48,7 +46,7 @@ def http_app(
         path=path,
         stateless=server.is_stateless,
         guard=_guard(host, allowed_hosts, allowed_origins, cors),
-        authenticate=authenticate,
+        auth=server.auth,
         limits=server.limits,
         event_log=event_log,
         retry_ms=retry_ms,
@@ -66,7 +64,6 @@ def sse_app(
     allowed_hosts: Sequence[str] | None = None,
     allowed_origins: Sequence[str] = (),
     cors: bool = False,
-    authenticate: Authenticate | None = None,
 ) -> SSEApp:
     """Return the HTTP+SSE application of ``server``; see `Server.sse_app`."""
     return SSEApp(
@@ -75,7 +72,7 @@ def sse_app(
         path=path,
         messages=messages,
         guard=_guard(host, allowed_hosts, allowed_origins, cors),
-        authenticate=authenticate,
+        auth=server.auth,
         limits=server.limits,
     )
 
@@ -151,4 +148,5 @@ async def _hypercorn(app: Application, host: str, port: int, stopped: anyio.Even
         await stopped.wait()
         await app.aclose()
 
-    await serve(app, config, shutdown_trigger=stop)
+    application: Any = app  # hypercorn has types of its own for ASGI
+    await serve(application, config, shutdown_trigger=stop)

@@ -50,6 +50,7 @@ from mcpcore.types.utilities import CancelledParams, NotificationParams
 from mcpcore.versions import LATEST_LEGACY, LEGACY_VERSIONS, MODERN_VERSIONS
 
 if TYPE_CHECKING:
+    from mcpcore.auth.resource import ResourceServer
     from mcpcore.transports.http.server import StreamableHTTPApp
     from mcpcore.transports.http.sse import SSEApp
 
@@ -96,6 +97,7 @@ class Server:
             find ``value`` as ``ctx.lifespan``.
         middleware: Functions ``async (message, call_next)`` around every request that reaches a handler and every
             notification, first outermost; see `mcpcore.runtime.middleware`.
+        auth: Protects the server over HTTP; see `mcpcore.auth`.
         eras: The eras to speak.
         limits: See `Limits`.
         page_size: Items per page of lists; None for one page.
@@ -123,6 +125,7 @@ class Server:
         rename: Literal["camel"] | None = None,
         lifespan: Callable[["Server"], AbstractAsyncContextManager[Any]] | None = None,
         middleware: Sequence[Middleware] = (),
+        auth: "ResourceServer | None" = None,
         eras: Sequence[Literal["legacy", "modern"]] = ("legacy", "modern"),
         limits: Limits | None = None,
         page_size: int | None = None,
@@ -150,6 +153,7 @@ class Server:
             raise DefinitionError(f"give {', '.join(given)} to the Registry, which has read its handlers already")
         self.registry = registry or Registry(**{**_from_environment(), **given})
         self.middleware = tuple(middleware)
+        self.auth = auth
         self.limits = limits or Limits()
         self.page_size = page_size
         self.state_codec = state_codec(secret)
@@ -198,7 +202,7 @@ class Server:
         Raises:
             SystemExit: 128 plus the signal's number, after a signal.
         """
-        opened = transport if transport in ("http", "sse") else _server_transport(transport, self.limits)
+        opened: Any = transport if transport in ("http", "sse") else _server_transport(transport, self.limits)
         # The event loop may print and log, too, when it starts and ends.
         with opened.claimed() if hasattr(opened, "claimed") else nullcontext():
             run_until_signalled(partial(self.serve, opened, **options), self.stop, backend)
@@ -302,7 +306,7 @@ class Server:
 
         Args:
             options: ``path`` (``/mcp``), ``allowed_hosts`` and ``allowed_origins`` (loopback only), ``cors``,
-                ``authenticate``, ``event_log``, ``retry_ms``; see `StreamableHTTPApp`.
+                ``event_log``, ``retry_ms``; see `StreamableHTTPApp`.
         """
         from mcpcore.runtime.http import http_app
 
@@ -312,8 +316,7 @@ class Server:
         """Return an ASGI application that serves peers of 2024-11-05 over HTTP+SSE.
 
         Args:
-            options: ``path`` (``/sse``), ``messages`` (``/messages/``), ``allowed_hosts``, ``allowed_origins``, ``cors``,
-                ``authenticate``.
+            options: ``path`` (``/sse``), ``messages`` (``/messages/``), ``allowed_hosts``, ``allowed_origins``, ``cors``.
         """
         from mcpcore.runtime.http import sse_app
 

@@ -8,9 +8,10 @@ from typing import Final
 import anyio
 
 from mcpcore.limits import Limits
+from mcpcore.transports.http.bearer import Bearer
 from mcpcore.transports.http.guard import Guard
 from mcpcore.transports.http.headers import Headers
-from mcpcore.transports.http.requests import Authenticate, Receive, Refusal, Scope, refuse
+from mcpcore.transports.http.requests import Receive, Refusal, Scope, refuse
 from mcpcore.transports.http.stream import Send, respond
 
 __all__ = ["Application", "Exchange"]
@@ -38,7 +39,7 @@ class Application:
     Args:
         running: Entered before the first request, left when the host's lifespan ends.
         guard: Judges Host and Origin.
-        authenticate: Finds out who calls; None lets anybody.
+        bearer: Finds out who calls by bearer tokens; None lets anybody.
         limits: See `Limits`.
     """
 
@@ -46,12 +47,12 @@ class Application:
         self,
         running: Callable[[], AbstractAsyncContextManager[None]],
         guard: Guard | None,
-        authenticate: Authenticate | None,
+        bearer: Bearer | None,
         limits: Limits | None,
     ) -> None:
         self._running = running
         self._guard = guard or Guard()
-        self._authenticate = authenticate
+        self._bearer = bearer
         self._limits = limits or Limits()
         self._stack = AsyncExitStack()
         self._starting: anyio.Event | None = None
@@ -84,7 +85,11 @@ class Application:
         guard = self._guard
         if guard.cors:
             exchange.extra = guard.cors_headers(exchange.headers)
+        bearer = self._bearer
         try:
+            if bearer is not None and bearer.serves(scope):
+                await self._metadata(bearer, exchange)
+                return
             if not self._is_mine(scope):
                 raise Refusal(404, "there is nothing here")
             refusal = guard.refusal(exchange.headers)
@@ -94,13 +99,20 @@ class Application:
             if guard.cors and scope["method"] == "OPTIONS":
                 await respond(send, 204, headers=guard.cors_headers(exchange.headers, preflight=True))
                 return
-            if self._authenticate is not None:
-                exchange.principal = await self._authenticate(exchange.headers, scope)
+            if bearer is not None:
+                exchange.principal = await bearer(exchange.headers, scope)
             if not self._started:
                 await self.start()
             await self._serve(exchange)
         except Refusal as refused:
             await refuse(send, refused, exchange.extra)
+
+    async def _metadata(self, bearer: Bearer, exchange: Exchange) -> None:
+        """Anybody may read it, from any page: it says how to get a token."""
+        if exchange.scope["method"] not in ("GET", "HEAD"):
+            raise Refusal(405, "use GET here", headers=[(b"allow", b"GET")])
+        fields = [(b"access-control-allow-origin", b"*"), (b"cache-control", b"public, max-age=3600")]
+        await respond(exchange.send, 200, bearer.metadata, fields, json=True)
 
     async def start(self) -> None:
         """Enter the server's lifespan. The first request does it where the host has none."""

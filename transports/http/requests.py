@@ -1,6 +1,6 @@
 """What every HTTP binding does with a request before it looks at the message: refuse it, or read its body."""
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -9,12 +9,10 @@ from mcpcore.transports.http.headers import Headers, is_json
 from mcpcore.transports.http.stream import Send, respond
 from mcpcore.types.jsonrpc import INVALID_REQUEST, ErrorData
 
-__all__ = ["Authenticate", "Receive", "Refusal", "Scope", "below_mount", "peer", "read_body", "refuse"]
+__all__ = ["Receive", "Refusal", "Scope", "below_mount", "peer", "read_body", "refuse"]
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
-Authenticate = Callable[[Headers, Scope], Awaitable[Hashable]]
-"""Returns the principal of a request, or raises `Refusal` with a challenge."""
 
 
 class Refusal(Exception):

@@ -10,15 +10,17 @@ from functools import partial
 from typing import Any, Final, Literal
 
 from mcpcore.abc import Channel, ChannelInfo
+from mcpcore.auth.resource import ResourceServer
 from mcpcore.limits import Limits
 from mcpcore.protocol.inbound import classify
 from mcpcore.protocol.messages import Incoming, RequestScope
 from mcpcore.transports.http.application import Application, Exchange
+from mcpcore.transports.http.bearer import Bearer
 from mcpcore.transports.http.channel import ExchangeChannel, wait_for_disconnect
 from mcpcore.transports.http.eventlog import EventLogFactory, MemoryEventLog
 from mcpcore.transports.http.guard import Guard
 from mcpcore.transports.http.headers import Headers, accepts
-from mcpcore.transports.http.requests import Authenticate, Refusal, Scope, below_mount, peer, read_body
+from mcpcore.transports.http.requests import Refusal, Scope, below_mount, peer, read_body
 from mcpcore.transports.http.sessions import STANDALONE, HTTPSession, Sessions
 from mcpcore.transports.http.stream import Stream, respond
 from mcpcore.versions import LEGACY_VERSIONS, Era
@@ -38,7 +40,7 @@ class StreamableHTTPApp(Application):
         path: Where the endpoint is, below the place where the application is mounted.
         stateless: Legacy requests have no sessions.
         guard: Judges Host and Origin.
-        authenticate: Finds out who calls; None lets anybody.
+        auth: What protects the endpoint; None lets anybody call.
         limits: See `Limits`.
         event_log: Makes event logs for resumption; ``memory`` for the built-in one; None for no resumption.
         retry_ms: Milliseconds that clients are told to wait before they reconnect.
@@ -54,14 +56,14 @@ class StreamableHTTPApp(Application):
         path: str = "/mcp",
         stateless: bool = False,
         guard: Guard | None = None,
-        authenticate: Authenticate | None = None,
+        auth: ResourceServer | None = None,
         limits: Limits | None = None,
         event_log: EventLogFactory | Literal["memory"] | None = "memory",
         retry_ms: int | None = None,
         on_session_end: Callable[[Any], None] = lambda state: None,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        super().__init__(running, guard, authenticate, limits)
+        super().__init__(running, guard, None if auth is None else Bearer(auth, "/" + path.strip("/")), limits)
         self._handler = handler
         self._path = "/" + path.strip("/")
         self._stateless = stateless
@@ -144,6 +146,7 @@ class StreamableHTTPApp(Application):
             headers=exchange.extra,
             log=log,
             name=session.name_stream() if session is not None else "",
+            step_up=None if self._bearer is None else partial(self._bearer.step_up, exchange.scope),
             primed=(exchange.headers.get("mcp-protocol-version") or "") >= _PRIMING,
             retry_ms=self._retry_ms,
         )

@@ -13,14 +13,15 @@ import anyio
 import msgspec
 
 from mcpcore.abc import Channel, ChannelInfo
+from mcpcore.auth.resource import ResourceServer
 from mcpcore.limits import Limits
 from mcpcore.protocol.framing import encode_comment, encode_event
 from mcpcore.protocol.messages import Incoming, Outgoing, RequestScope
 from mcpcore.transports.http.application import Application, Exchange
+from mcpcore.transports.http.bearer import Bearer
 from mcpcore.transports.http.guard import Guard
 from mcpcore.transports.http.headers import accepts
 from mcpcore.transports.http.requests import (
-    Authenticate,
     Receive,
     Refusal,
     Scope,
@@ -122,7 +123,7 @@ class SSEApp(Application):
         path: Where the stream is, below the place where the application is mounted.
         messages: Where messages are POSTed, likewise.
         guard: Judges Host and Origin.
-        authenticate: Finds out who calls; None lets anybody.
+        auth: What protects the endpoint; None lets anybody call.
         limits: See `Limits`.
     """
 
@@ -134,10 +135,10 @@ class SSEApp(Application):
         path: str = "/sse",
         messages: str = "/messages/",
         guard: Guard | None = None,
-        authenticate: Authenticate | None = None,
+        auth: ResourceServer | None = None,
         limits: Limits | None = None,
     ) -> None:
-        super().__init__(running, guard, authenticate, limits)
+        super().__init__(running, guard, None if auth is None else Bearer(auth, "/" + path.strip("/")), limits)
         self._handler = handler
         self._path = "/" + path.strip("/")
         self._messages = "/" + messages.strip("/")

@@ -48,6 +48,7 @@ class Stream:
         json: The client takes JSON.
         events: The client takes events.
         headers: For every form of response.
+        step_up: Makes the challenge for a request that lacks scopes.
         log: Keeps events for resumption, under ``name``; None where there is none.
         primed: Begin with an event that has an id and no data, so that the client can resume from the start.
         retry_ms: Milliseconds after which a client should reconnect; told with the priming event.
@@ -61,6 +62,7 @@ class Stream:
         json: bool = True,
         events: bool = True,
         headers: Sequence[tuple[bytes, bytes]] = (),
+        step_up: Callable[[Sequence[str]], tuple[bytes, bytes]] | None = None,
         log: EventLog | None = None,
         name: str = "",
         primed: bool = False,
@@ -71,6 +73,7 @@ class Stream:
         self._status = _MODERN_STATUS if modern else _LEGACY_STATUS
         self._json = json
         self._events = events
+        self._step_up = step_up
         self._log = log
         self.name = name
         self._primed = primed and log is not None
@@ -167,10 +170,12 @@ class Stream:
     async def _respond(self, message: Outgoing) -> None:
         self.began = True
         status = 200 if message.error_code is None else self._status.get(message.error_code, 200)
-        if message.challenge is not None:
-            status = 403
         body = message.data
         fields = [(b"content-length", b"%d" % len(body)), _JSON, *self.headers]
+        if message.challenge is not None:
+            status = 403
+            if self._step_up is not None:
+                fields.append(self._step_up(message.challenge))
         await self._send({"type": "http.response.start", "status": status, "headers": fields})
         await self._send({"type": "http.response.body", "body": body})
 
