@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mcpcore.exceptions import LocalProtocolError
 from mcpcore.limits import Limits
@@ -55,13 +55,20 @@ from mcpcore.types.lifecycle import (
     ServerCapabilities,
 )
 from mcpcore.types.logging import LOG_LEVELS, LogMessageParams, SetLevelParams
-from mcpcore.types.meta import PROGRESS_TOKEN, SUBSCRIPTION_ID, LogLevel, RequestMetaObject
+from mcpcore.types.meta import (
+    CLIENT_CAPABILITIES,
+    PROGRESS_TOKEN,
+    PROTOCOL_VERSION,
+    SUBSCRIPTION_ID,
+    LogLevel,
+    RequestMetaObject,
+)
 from mcpcore.types.methods import Direction, Method, declared, methods_of
 from mcpcore.types.resources import ResourceUpdatedParams, SubscribeParams
 from mcpcore.types.subscriptions import AcknowledgedParams, SubscriptionFilter
 from mcpcore.types.tools import CallToolParams
 from mcpcore.types.utilities import CancelledParams, EmptyParams, InputRequiredResult
-from mcpcore.versions import LATEST_LEGACY, LEGACY_VERSIONS, MODERN_VERSIONS, VERSIONS, Era
+from mcpcore.versions import LATEST_LEGACY, LATEST_MODERN, LEGACY_VERSIONS, MODERN_VERSIONS, VERSIONS, Era
 
 __all__ = ["ServerConfig", "ServerConnection", "can_elicit"]
 
@@ -81,6 +88,21 @@ _CALL_TOOL: Final = methods_of(Direction.TO_SERVER, VERSIONS[-1])["tools/call"]
 _UNKNOWN: Final = (Method("", Direction.TO_SERVER, EmptyParams, EmptyResult, ()), decoder_of(EmptyParams))
 _decode_meta: Final = decoder_of(RequestMetaObject)
 _OPENING_BRACE: Final = ord("{")
+
+
+class _Signs(Struct):
+    """What tells the era of a request."""
+
+    version: Any = msgspec.field(name=PROTOCOL_VERSION, default=None)
+    capabilities: Any = msgspec.field(name=CLIENT_CAPABILITIES, default=None)
+
+
+class _Signed(Struct):
+    meta: _Signs | None = msgspec.field(name="_meta", default=None)
+
+
+_NO_SIGNS: Final = _Signs()
+_decode_signs: Final = decoder_of(_Signed)
 
 
 @dataclass(frozen=True)
@@ -225,7 +247,10 @@ class ServerConnection(Connection):
             if problem is not None:
                 return [self._reject(problem, message, id, batch)]
         caller = self._caller_of(meta)
-        self._open(id, Inbound(row, caller.version, message.tag, None, caller, meta.progress_token, meta.log_level))
+        exchange = Inbound(row, caller.version, message.tag, None, caller, meta.progress_token, meta.log_level)
+        if row is _LISTEN:  # neither is ever sent on the stream of a subscription
+            exchange.progress_token = exchange.log_level = None
+        self._open(id, exchange)
         if name == "server/discover":
             self.send_result(id, self._discovery())
             return []
@@ -303,11 +328,14 @@ class ServerConnection(Connection):
         return meta
 
     def _meta_of_broken(self, params: Any) -> RequestMetaObject:
-        """Read ``_meta`` of parameters that do not decode, for the era, if it can be read."""
+        """Read what tells the era of parameters that do not decode. Values of the wrong type count as good ones here."""
         try:
-            return self._read_meta(decoder_of(EmptyParams)(params).meta)
+            meta = _decode_signs(params).meta or _NO_SIGNS
         except codec.UNDECODABLE:
             return _NO_META
+        version = meta.version if meta.version is None or isinstance(meta.version, str) else LATEST_MODERN
+        capabilities = None if meta.capabilities is None else _NO_CAPABILITIES
+        return RequestMetaObject(protocol_version=version, client_capabilities=capabilities)
 
     def _caller_of(self, meta: RequestMetaObject) -> Caller:
         data, known, caller = self._known_meta
