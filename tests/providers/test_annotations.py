@@ -69,6 +69,20 @@ def test_names_of_the_enclosing_class_and_function_are_found_together() -> None:
     assert Tools.names == {"Outer": int, "Inner": str}
 
 
+def test_names_of_whoever_calls_the_enclosing_function_are_not_its_names() -> None:
+    def enclosing() -> dict[str, Any]:
+        def function(x: "Elsewhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+        return enclosing_names(function)
+
+    def caller() -> dict[str, Any]:
+        Elsewhere = int
+        assert Elsewhere
+        return enclosing()
+
+    assert caller() == {}
+
+
 def test_names_captured_by_the_function_itself_are_found() -> None:
     Captured = int
 
