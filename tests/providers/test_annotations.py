@@ -76,7 +76,7 @@ def test_names_of_whoever_calls_the_enclosing_function_are_not_its_names() -> No
         return enclosing_names(function)
 
     def caller() -> dict[str, Any]:
-        Elsewhere = int
+        Elsewhere: Any = int
         assert Elsewhere
         return enclosing()
 
