@@ -17,12 +17,13 @@ from typing import Any, Final, get_origin
 
 from msgspec import Struct, defstruct
 
-from mcpcore.exceptions import CapabilityError, DefinitionError, ToolError
+from mcpcore.exceptions import CapabilityError, DefinitionError, McpError, ToolError
 from mcpcore.providers.forms import form_schema
 from mcpcore.providers.markers import Depends, Elicit
 from mcpcore.providers.schema import value_codec
 from mcpcore.providers.signature import Colour, InjectedParameter, Kind, Signature, inspect_callable
 from mcpcore.providers.source import RunSync, Source, in_thread
+from mcpcore.types.jsonrpc import INTERNAL_ERROR
 
 __all__ = ["Plan", "Provide", "Scope", "wire"]
 
@@ -59,14 +60,20 @@ class Question(Struct, frozen=True):
         elicit: What is asked, for a record.
         property: The member of the record that is the value; None where the record itself is.
         optional: Declining gives None.
+        kind: Of the handler; a tool's failure is told to the model.
     """
 
     elicit: Elicit
     property: str | None
     optional: bool
+    kind: Kind
 
     def read(self, reply: Any) -> Any:
-        """Return the parameter's value. Raises `ToolError` when the user did not answer and the type admits no None."""
+        """Return the parameter's value.
+
+        Raises:
+            ToolError, McpError: The user did not answer, and the type admits no None.
+        """
         if reply.action == "accept":
             if self.elicit.url is not None:
                 return True
@@ -74,7 +81,8 @@ class Question(Struct, frozen=True):
         if self.optional:
             return None
         did = "declined to answer" if reply.action == "decline" else "dismissed the question"
-        raise ToolError(f"The user {did}: {self.elicit.message}")
+        text = f"The user {did}: {self.elicit.message}"
+        raise ToolError(text) if self.kind == "tool" else McpError(INTERNAL_ERROR, text)
 
 
 class Step(Struct, frozen=True):
@@ -149,7 +157,7 @@ class Plan(Struct, frozen=True):
         Cancellation, and what `Source.ask` raises, pass through; what was entered so far is on ``scope.stack``.
 
         Raises:
-            ToolError: The user did not answer a question that needs an answer.
+            ToolError, McpError: The user did not answer a question that needs an answer.
         """
         if self.questions:
             if scope.source is None:
@@ -239,14 +247,14 @@ class _Wiring:
         if elicit.url is not None:
             if elicit.type is not bool:
                 raise DefinitionError(f"{where}: a visit to a URL is answered by yes or no; annotate bool")
-            return Question(Elicit(elicit.message, url=elicit.url), None, optional)
+            return Question(Elicit(elicit.message, url=elicit.url), None, optional, self.kind)
         is_record = value_codec(elicit.type, mode="input").schema.get("type") == "object"
         record = elicit.type if is_record else defstruct("Answer", [(name, elicit.type)])
         try:
             form_schema(record)
         except DefinitionError as exc:
             raise DefinitionError(f"{where}: {exc}") from exc
-        return Question(Elicit(elicit.message, record), None if is_record else name, optional)
+        return Question(Elicit(elicit.message, record), None if is_record else name, optional, self.kind)
 
 
 _GENERATOR: Any = Generator

@@ -36,6 +36,7 @@ from mcpcore.providers.handlers import (
     make_handler,
 )
 from mcpcore.providers.lint import Finding, lint
+from mcpcore.providers.namespaces import below
 from mcpcore.providers.scanning import marked
 from mcpcore.providers.selection import Provider, ServerState, ServerType, Skipped
 from mcpcore.providers.signature import Kind
@@ -237,7 +238,7 @@ class Registry:
             [
                 make_handler(
                     handler.function,
-                    _below(handler, namespace) if namespace else handler.declaration,
+                    below(handler, namespace) if namespace else handler.declaration,
                     replace(handler.settings, **own),
                     handler.names,
                 )
@@ -455,22 +456,3 @@ def _shown(handler: H | None, principal: Any) -> H | None:
 
 def _spelled(uri: str) -> str:
     return quote(uri, safe=_ASCII)
-
-
-def _below(handler: Handler, namespace: str) -> Declaration:
-    """Return the declaration of ``handler`` under ``namespace``."""
-    if isinstance(handler, ResourceHandler):
-        return replace(handler.declaration, uri=_uri_below(handler.uri, namespace))
-    if isinstance(handler, CompletionHandler):
-        prompt, uri = handler.declaration.prompt, handler.declaration.uri
-        return replace(
-            handler.declaration,
-            prompt=f"{namespace}_{prompt}" if prompt else None,
-            uri=_uri_below(uri, namespace) if uri else None,
-        )
-    return replace(handler.declaration, name=f"{namespace}_{handler.name}")
-
-
-def _uri_below(uri: str, namespace: str) -> str:
-    scheme, rest = re.fullmatch(r"((?:[A-Za-z][A-Za-z0-9+.-]*:(?://)?)?)(.*)", uri, re.DOTALL).groups()  # type: ignore[union-attr]  # every part is optional
-    return f"{scheme}{namespace}/{rest}"

@@ -10,7 +10,7 @@ import anyio.to_thread
 import pytest
 from msgspec import Raw, Struct
 
-from mcpcore.exceptions import DefinitionError
+from mcpcore.exceptions import DefinitionError, McpError
 from mcpcore.providers.markers import CallToolRequest, Demand, Depends, Elicit, Injection, Log, Progress, RequestMeta
 from mcpcore.providers.registry import Registry
 from mcpcore.types import CallToolParams, CallToolResult, GetPromptParams
@@ -368,6 +368,20 @@ async def test_declining_is_a_tool_error_otherwise_and_the_body_does_not_run(act
     result = await call(registry, Source(lambda key, question: Reply(action)))
     assert result.is_error
     assert text(result).endswith(says)
+
+
+async def test_declining_a_question_of_a_prompt_is_an_error_that_says_so() -> None:
+    registry = Registry()
+
+    @registry.prompt
+    def ask(sure: Annotated[bool, Elicit("Sure?")]) -> str:
+        raise AssertionError
+
+    (prompt,) = registry.handlers()
+    source = Source(lambda key, question: Reply("decline"))
+    with pytest.raises(McpError, match=r"The user declined to answer: Sure\?") as raised:
+        await prompt.invoke_async(GetPromptParams("ask"), source, VERSION, anyio.to_thread.run_sync)
+    assert raised.value.code == -32603
 
 
 async def test_a_visit_to_a_url_is_answered_by_true() -> None:
