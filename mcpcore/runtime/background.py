@@ -7,6 +7,7 @@ object it serves can be opened in one task and closed from another, in any order
 import contextvars
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -27,12 +28,7 @@ class Background:
     def start(self, main: Callable[[], Awaitable[None]]) -> None:
         """Start ``main``. It runs until it returns or is stopped; what it raises is raised by `stop`."""
         self._scope, self._finished = anyio.CancelScope(), anyio.Event()
-        loop = asyncio_loop()
-        if loop is None:
-            trio = sys.modules["trio"]
-            trio.lowlevel.spawn_system_task(self._run, main, self._scope, context=contextvars.copy_context())
-        else:
-            start_task(loop, self._run(main, self._scope))
+        start_task(partial(self._run, main, self._scope))
 
     @property
     def is_current(self) -> bool:
@@ -101,8 +97,12 @@ def asyncio_loop() -> Any:
 _tasks: set[Any] = set()  # the event loop itself holds tasks weakly
 
 
-def start_task(loop: Any, coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run ``coroutine`` as a task of its own on an asyncio loop. It must not raise."""
-    task = loop.create_task(coroutine)
+def start_task(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run ``function`` as a task that is nobody's child. It must not raise."""
+    loop = asyncio_loop()
+    if loop is None:
+        sys.modules["trio"].lowlevel.spawn_system_task(function, context=contextvars.copy_context())
+        return
+    task = loop.create_task(function())
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)

@@ -10,14 +10,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import anyio
-from anyio.abc import TaskGroup
 
 from mcpcore.abc import Channel
 from mcpcore.limits import Limits
 from mcpcore.protocol.connection import Connection
 from mcpcore.protocol.events import Event, RequestReceived
 from mcpcore.protocol.messages import Outgoing
-from mcpcore.runtime.background import asyncio_loop, start_task, unwrap
+from mcpcore.runtime.background import start_task
 from mcpcore.runtime.conversation import Conversation, Handle, Turn
 from mcpcore.types.jsonrpc import INTERNAL_ERROR, ErrorData, RequestId
 
@@ -43,27 +42,12 @@ class Exchange(Conversation):
         self._write_to = send
         self._channels: dict[RequestId, Channel] = {}
         self._watchers: dict[RequestId, anyio.CancelScope] = {}
-        self._groups: list[TaskGroup] = []
 
     async def serve(self, channel: Channel) -> None:
         """Take the message of ``channel``, run what it asks for, write what comes of it, and return.
 
         A subscription keeps this waiting until one side ends it. Cancellation cancels the handler.
         """
-        if asyncio_loop() is not None:
-            await self._serve(channel)
-            return
-        try:
-            async with anyio.create_task_group() as tasks:
-                self._groups.append(tasks)
-                try:
-                    await self._serve(channel)
-                finally:
-                    self._groups.remove(tasks)
-        except BaseExceptionGroup as group:
-            raise unwrap(group) from None
-
-    async def _serve(self, channel: Channel) -> None:
         requests: list[RequestReceived] = []
         for message in await channel.receive():
             for event in self.connection.receive(message):
@@ -145,8 +129,4 @@ class Exchange(Conversation):
         await self._write_to(messages)
 
     def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        loop = asyncio_loop()
-        if loop is not None:
-            start_task(loop, function())
-        elif self._groups:
-            self._groups[-1].start_soon(function)
+        start_task(function)
