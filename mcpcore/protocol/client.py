@@ -262,14 +262,15 @@ class ClientConnection(Connection):
         version = self._negotiated().version
         params, own = (EmptyParams(), {}) if params is None else take_meta(params)
         members = {name: value for name, value in (own | (meta or {})).items() if name not in _RESERVED}
-        if log_level is not None and self._negotiated().era is Era.MODERN:
+        modern = self._negotiated().era is Era.MODERN
+        if modern and log_level is not None:
             members[LOG_LEVEL] = log_level
         if not row.input_required:
             return self._send(row, encode_fitted(params, version), b"", members, progress)
-        # What answers an earlier round belongs to this one only.
+        # What answers an earlier round belongs to this one only, and to this era.
         first = without(params, "input_responses", "request_state")
         body = encode_fitted(first, version)
-        added = b"" if first is params else encode_fitted(_Answers.of(params), version)[1:-1]
+        added = encode_fitted(_Answers.of(params), version)[1:-1] if modern and first is not params else b""
         return self._send(row, body, added, members, progress)
 
     def retry(self, required: InputRequired, responses: dict[str, Object], *, progress: bool = False) -> RequestId:

@@ -9,6 +9,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
+from msgspec import json
 from msgspec.structs import fields, replace
 
 from mcpcore.types._base import Object
@@ -21,9 +22,17 @@ from mcpcore.types.content import (
     ResourceContents,
     ResourceLink,
     TextContent,
+    ToolResultContent,
+    ToolUseContent,
 )
 from mcpcore.types.elicitation import ElicitParams, ElicitResult
-from mcpcore.types.lifecycle import ClientCapabilities, DiscoverResult, Implementation, ServerCapabilities
+from mcpcore.types.lifecycle import (
+    ClientCapabilities,
+    DiscoverResult,
+    Implementation,
+    RootsCapability,
+    ServerCapabilities,
+)
 from mcpcore.types.prompts import ListPromptsResult, Prompt, PromptArgument
 from mcpcore.types.resources import (
     ListResourcesResult,
@@ -33,7 +42,7 @@ from mcpcore.types.resources import (
     ResourceTemplate,
 )
 from mcpcore.types.roots import ListRootsResult, Root
-from mcpcore.types.sampling import CreateMessageParams, SamplingMessage
+from mcpcore.types.sampling import CreateMessageParams, CreateMessageResult, SamplingContent, SamplingMessage
 from mcpcore.types.tools import CallToolResult, ListToolsResult, Tool
 from mcpcore.types.utilities import ProgressParams
 from mcpcore.versions import VERSIONS
@@ -76,6 +85,7 @@ MEMBERS: Final[dict[type[Object], dict[str, tuple[str, str | None]]]] = {
     ResourceLink: {"icons": ("2025-11-25", None)},
     ResourceTemplate: {"title": ("2025-06-18", None), "icons": ("2025-11-25", None), "meta": ("2025-06-18", None)},
     Root: {"meta": ("2025-06-18", None)},
+    RootsCapability: {"list_changed": (_FIRST, "2026-07-28")},
     SamplingMessage: {"meta": ("2025-11-25", None)},
     ServerCapabilities: {"completions": ("2025-03-26", None)},
     TextContent: {"meta": ("2025-06-18", None)},
@@ -107,6 +117,55 @@ _REPLACED: Final[dict[type[Object], tuple[str, type[Object], Callable[[Any], Obj
 }
 
 
+def _plain_blocks(content: SamplingContent | list[SamplingContent], version: str) -> list[Any]:
+    """Return content of a sampling message as blocks that a revision before 2025-11-25 has."""
+    blocks = content if isinstance(content, list) else [content]
+    return [block if _is_plain(block, version) else TextContent(_words(block)) for block in blocks]
+
+
+def _is_plain(block: Object, version: str) -> bool:
+    return isinstance(block, TextContent | ImageContent) or (
+        isinstance(block, AudioContent) and version >= _REPLACED[AudioContent][0]
+    )
+
+
+def _words(block: Any) -> str:
+    match block:
+        case TextContent(text=text):
+            return text
+        case ToolUseContent(name=name, input=input):
+            return f"{name}({json.encode(input).decode()})"
+        case ToolResultContent(content=content):
+            return "\n".join(map(_words, content))
+        case ResourceLink():
+            return _link_as_text(block).text
+        case EmbeddedResource(resource=resource):
+            return resource.text or resource.uri
+        case _:
+            return f"[{block.mime_type}]"
+
+
+def _separate_messages(messages: list[SamplingMessage], version: str) -> list[SamplingMessage]:
+    """One message for each block: a message had only one."""
+    return [
+        SamplingMessage(message.role, block, message.meta)
+        for message in messages
+        for block in _plain_blocks(message.content, version)
+    ]
+
+
+def _one_block(content: SamplingContent | list[SamplingContent], version: str) -> Any:
+    blocks = _plain_blocks(content, version)
+    return blocks[0] if len(blocks) == 1 else TextContent("\n".join(map(_words, blocks)))
+
+
+_RESHAPED: Final[dict[type[Object], dict[str, tuple[str, Callable[[Any, str], Any]]]]] = {
+    # type: {member: (first revision that has it in the newest shape, how to make an older one)}
+    CreateMessageParams: {"messages": ("2025-11-25", _separate_messages)},
+    CreateMessageResult: {"content": ("2025-11-25", _one_block)},
+}
+
+
 @cache
 def fitter(kind: type[Object], version: str) -> Callable[[Any], Any] | None:
     """Return the function that fits a ``kind`` into ``version``, or None where nothing has to change.
@@ -118,6 +177,7 @@ def fitter(kind: type[Object], version: str) -> Callable[[Any], Any] | None:
         inner = fitter(stand_in, version)
         return convert if inner is None else lambda value: inner(convert(value))
 
+    reshaped = {member: turn for member, (first, turn) in _RESHAPED.get(kind, {}).items() if version < first}
     absent = {f.name: f.default for f in fields(kind)}
     dropped = {
         member: absent[member]
@@ -129,10 +189,12 @@ def fitter(kind: type[Object], version: str) -> Callable[[Any], Any] | None:
         for member, hint in get_type_hints(kind).items()
         if member not in dropped and (by_type := _inner_fitters(hint, version))
     }
-    if not dropped and not nested:
+    if not dropped and not nested and not reshaped:
         return None
 
     def fit(value: Any) -> Any:
+        if reshaped:
+            value = replace(value, **{name: turn(getattr(value, name), version) for name, turn in reshaped.items()})
         changes = {name: empty for name, empty in dropped.items() if getattr(value, name) is not empty}
         for name, by_type in nested.items():
             old = getattr(value, name)
