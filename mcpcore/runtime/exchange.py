@@ -61,7 +61,10 @@ class Exchange(Conversation):
             async with anyio.create_task_group() as tasks:
                 for request in requests:
                     tasks.start_soon(self._run, request, channel)
-        await self.flush()
+        if self._writing:
+            await self.flush()  # back-pressure
+        elif self.connection.has_messages:
+            await self._write()  # in the request's own task, which nobody but its server cancels
         if any(self.connection.is_open(request.id) for request in requests):
             await self._hold(requests, channel)
 

@@ -10,7 +10,7 @@ import anyio
 from mcpcore.limits import Limits
 from mcpcore.transports.http.bearer import Bearer
 from mcpcore.transports.http.guard import Guard
-from mcpcore.transports.http.headers import Headers
+from mcpcore.transports.http.headers import Headers, read_headers
 from mcpcore.transports.http.requests import Receive, Refusal, Scope, refuse
 from mcpcore.transports.http.stream import Send, respond
 
@@ -81,7 +81,7 @@ class Application:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Judge a request in the order of the specification: where from, who, and only then what."""
-        exchange = Exchange(scope, Headers(scope["headers"]), receive, send)
+        exchange = Exchange(scope, read_headers(scope["headers"]), receive, send)
         guard = self._guard
         if guard.cors:
             exchange.extra = guard.cors_headers(exchange.headers)

@@ -4,7 +4,8 @@
 an address of the machine it runs on; it cannot forge ``Host`` and ``Origin``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -75,7 +76,8 @@ class Guard(Struct, frozen=True):
         return _is_allowed(parts.netloc, self.allowed_hosts)
 
 
-def _is_allowed(host: str | None, allowed: Sequence[str]) -> bool:
+@lru_cache(256)
+def _is_allowed(host: str | None, allowed: tuple[str, ...]) -> bool:
     parsed = _parse(host)
     if parsed is None:
         return False

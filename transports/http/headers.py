@@ -1,51 +1,39 @@
-"""Header fields as ASGI has them, and the questions that are asked of them."""
+"""Header fields, and the questions that are asked of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
 
-__all__ = ["Headers", "accepts", "is_json"]
+__all__ = ["Headers", "accepts", "is_json", "read_headers"]
+
+Headers = Mapping[str, str]
+"""Header fields, names in lower case, values without surrounding white space."""
+
+_KNOWN: Final = 256  # spellings of one field that are remembered; clients send the same few again and again
 
 
-class Headers(Mapping[str, str]):
-    """A read-only view with names in lower case. A field that came twice reads as one, joined by commas (RFC 9110 5.3).
+def read_headers(raw: Sequence[tuple[bytes, bytes]]) -> Headers:
+    """Return the fields of an ASGI scope. One that came twice reads as one, joined by commas (RFC 9110 5.3).
 
     Args:
-        raw: Pairs of bytes, names in lower case, as in an ASGI scope.
+        raw: Pairs of bytes, names in lower case. Some servers leave white space at the end of values.
     """
-
-    __slots__ = ("_fields",)
-
-    def __init__(self, raw: Sequence[tuple[bytes, bytes]]) -> None:
-        fields: dict[bytes, bytes] = dict(raw)
-        if len(fields) != len(raw):
-            fields = {}
-            for name, value in raw:
-                fields[name] = fields[name] + b", " + value if name in fields else value
-        self._fields = fields
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return the value without surrounding white space, which some servers leave on it."""
-        value = self._fields.get(name.encode("latin-1"))
-        return default if value is None else value.decode("latin-1").strip(" \t")
-
-    def __getitem__(self, name: str) -> str:
-        value: str | None = self.get(name)
-        if value is None:
-            raise KeyError(name)
-        return value
-
-    def __iter__(self) -> Iterator[str]:
-        return (name.decode("latin-1") for name in self._fields)
-
-    def __len__(self) -> int:
-        return len(self._fields)
+    fields = {name.decode("latin-1"): value.decode("latin-1").strip(" \t") for name, value in raw}
+    if len(fields) != len(raw):
+        fields = {}
+        for name, value in raw:
+            key, text = name.decode("latin-1"), value.decode("latin-1").strip(" \t")
+            fields[key] = f"{fields[key]}, {text}" if key in fields else text
+    return fields
 
 
+@lru_cache(_KNOWN)
 def is_json(content_type: str | None) -> bool:
     """Tell whether a body is JSON: ``application/json`` in any case, with any parameters (RFC 9110 8.3)."""
     return content_type is not None and content_type.partition(";")[0].strip().lower() == "application/json"
 
 
+@lru_cache(_KNOWN)
 def accepts(accept: str | None) -> tuple[bool, bool]:
     """Tell whether a client takes ``application/json``, and whether it takes ``text/event-stream``.
 
@@ -66,7 +54,7 @@ def accepts(accept: str | None) -> tuple[bool, bool]:
     return json, events
 
 
-_RANGES = {
+_RANGES: Final = {
     # media type: what names it, most specific first
     "application/json": ("application/json", "application/*", "*/*"),
     "text/event-stream": ("text/event-stream", "text/*", "*/*"),

@@ -238,7 +238,7 @@ class StreamableHTTPApp(Application):
 
 
 def _legacy_version(headers: Headers) -> str | None:
-    named: str | None = headers.get("mcp-protocol-version")
+    named = headers.get("mcp-protocol-version")
     if named is not None and named not in LEGACY_VERSIONS:
         known = ", ".join(LEGACY_VERSIONS)
         raise Refusal(400, f"MCP-Protocol-Version {named[:64]!r} is not supported; sessions speak {known}")
