@@ -112,6 +112,7 @@ def test_a_carriage_return_before_line_feed_belongs_to_the_line_end() -> None:
 
 def test_blank_lines_are_skipped_silently() -> None:
     assert lines_of(b"\n  \n\t\r\n\r\n1\n\n   2\n \n") == [b"1", b"   2"]
+    assert lines_of(b"1\n\n \n\t \n2\n", b"\n\n", b" \n") == [b"1", b"2"]
 
 
 def test_a_byte_order_mark_at_the_start_of_the_stream_is_skipped() -> None:

@@ -4,6 +4,7 @@ Usage: program.py BACKEND [before CODE] [after CODE]. The code sees the names of
 """
 
 import asyncio  # noqa: F401 - for the code
+import functools  # noqa: F401 - for the code
 import json
 import multiprocessing  # noqa: F401 - for the code
 import os  # noqa: F401 - for the code
@@ -17,12 +18,13 @@ from typing import Any
 import anyio
 
 from mcpcore.abc import Channel
+from mcpcore.exceptions import RemoteProtocolError
 from mcpcore.protocol.messages import Incoming, Kind, Outgoing
 from mcpcore.transports.stdio_server import StdioServerTransport
 
 
 async def answer(message: Incoming) -> bytes:
-    if message.problem is not None:
+    if isinstance(message.problem, RemoteProtocolError):
         return b'{"problem":%d}' % message.problem.code
     if b'"exec"' not in message.data:
         return message.data

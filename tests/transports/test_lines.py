@@ -149,7 +149,7 @@ async def test_a_bad_line_arrives_as_the_problem_to_answer_and_the_next_ones_are
     channel = LineChannel(ScriptedStream(b'1\n"\xff"\n' + b"x" * 20 + b"\n2\n"), max_message_size=10)
     messages = await channel.receive()
     assert [message.data for message in messages] == [b"1", b"", b"", b"2"]
-    assert [message.problem and message.problem.code for message in messages] == [None, -32700, -32600, None]
+    assert [getattr(message.problem, "code", None) for message in messages] == [None, -32700, -32600, None]
 
 
 async def test_messages_say_where_they_came_from() -> None:

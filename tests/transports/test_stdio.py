@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import anyio
 import anyio.lowlevel
@@ -277,6 +278,23 @@ async def test_reading_ahead_stops_when_nobody_takes_the_messages_and_goes_on_wh
     assert len(messages) == written // len(line) - 1
 
 
+async def test_on_asyncio_the_descriptor_is_watched_once_while_somebody_takes_the_messages(
+    anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if anyio_backend != "asyncio":
+        pytest.skip("elsewhere it is waited for anew")
+    loop = asyncio.get_running_loop()
+    watch = Mock(wraps=loop.add_reader)
+    async with pipes() as (client, server):
+        monkeypatch.setattr(loop, "add_reader", watch, raising=False)
+        with anyio.fail_after(5):
+            for _ in range(100):
+                await client.send([note(b"x" * 50_000)])
+                assert len(await server.receive()) == 1
+        monkeypatch.undo()
+    assert watch.call_count == 1
+
+
 @pytest.mark.parametrize("make_pair", [pipes, sockets, blocking_pipes])
 async def test_closing_ends_a_send_that_waits(make_pair: Any) -> None:
     async with make_pair() as (client, _):
@@ -350,4 +368,4 @@ async def test_a_bad_line_arrives_as_the_problem_to_answer_and_the_next_ones_are
     async with channel_on(reader, null()) as channel, anyio.create_task_group():
         messages = await channel.receive()
     assert [message.data for message in messages] == [b"1", b"", b"2"]
-    assert [message.problem and message.problem.code for message in messages] == [None, -32700, None]
+    assert [getattr(message.problem, "code", None) for message in messages] == [None, -32700, None]

@@ -130,7 +130,7 @@ async def test_lines_that_are_no_messages_do_not_end_the_channel() -> None:
             while len(messages) < 4:
                 messages += await channel.receive()
     assert [message.data for message in messages] == [b"welcome!", b"", b"", b"{}"]
-    assert [message.problem and message.problem.code for message in messages] == [None, -32700, -32600, None]
+    assert [getattr(message.problem, "code", None) for message in messages] == [None, -32700, -32600, None]
 
 
 # -- starting ----------------------------------------------------------------------------------------------------
@@ -286,25 +286,30 @@ async def test_a_server_that_only_closes_its_output_has_ended_the_stream_and_has
 
 async def test_a_server_that_only_closes_its_input_breaks_the_channel_and_has_not_failed() -> None:
     with anyio.fail_after(LIMIT):
-        async with python("import os, sys, time; os.close(0); print(1, flush=True); time.sleep(60)").open() as channel:
+        code = "import os, time; os.close(0); print(1, flush=True); time.sleep(60)"
+        async with python(code, terminate_after=0.1).open() as channel:
             assert await receive(channel) == 1
             with pytest.raises(anyio.BrokenResourceError):
                 await channel.send([note(b"{}")])
             assert channel.failure is None  # type: ignore[attr-defined]  # of this transport's channels
 
 
-async def test_closing_while_a_server_is_given_a_moment_to_exit_ends_receive() -> None:
+async def test_closing_while_a_server_is_given_a_moment_to_exit_ends_receive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio_client, "_EXIT_GRACE", LIMIT)
+    output_is_closed = anyio.Event()
+    code = "import os, sys; os.close(1); print(file=sys.stderr, flush=True); sys.stdin.read()"
+
+    async def receive_nothing(channel: Channel) -> None:
+        with pytest.raises(anyio.ClosedResourceError):
+            await channel.receive()
+
     with anyio.fail_after(LIMIT):
-        async with python("import os, sys; os.close(1); sys.stdin.read()").open() as channel:
-
-            async def receive_nothing() -> None:
-                with pytest.raises((anyio.ClosedResourceError, anyio.EndOfStream)):
-                    await channel.receive()
-
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(receive_nothing)
-                await anyio.sleep(0.2)
-                await channel.aclose()
+        server = python(code, stderr=lambda line: output_is_closed.set())
+        async with server.open() as channel, anyio.create_task_group() as tasks:
+            tasks.start_soon(receive_nothing, channel)
+            await output_is_closed.wait()
+            await anyio.wait_all_tasks_blocked()
+            await channel.aclose()
 
 
 async def test_an_unterminated_last_message_is_received_when_a_server_exits() -> None:

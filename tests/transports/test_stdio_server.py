@@ -17,6 +17,7 @@ import pytest
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes of POSIX")
 
 PROGRAM = Path(__file__).with_name("program.py")
+ENVIRONMENT = {**os.environ, "PYTHONUNBUFFERED": ""}  # with what is usual, a buffer
 LIMIT = 20  # seconds for anything a process does; more than any of it takes
 
 
@@ -37,7 +38,7 @@ def execute(code: str) -> bytes:
 
 def run(backend: str, stdin: bytes, *, env: Mapping[str, str] | None = None, **code: str) -> tuple[list[Any], str]:
     """Run the program on ``stdin``; returns the messages that it wrote, decoded, and its standard error."""
-    environ = {**os.environ, **(env or {})}
+    environ = {**ENVIRONMENT, **(env or {})}
     done = subprocess.run(
         command(backend, **code), input=stdin, capture_output=True, timeout=LIMIT, env=environ, check=False
     )
@@ -47,11 +48,10 @@ def run(backend: str, stdin: bytes, *, env: Mapping[str, str] | None = None, **c
 
 
 @contextmanager
-def running(backend: str, **options: Any) -> Generator[subprocess.Popen[bytes]]:
-    """The program, running; killed at the end."""
-    process = subprocess.Popen(
-        command(backend), stdin=options.pop("stdin", subprocess.PIPE), stdout=options.pop("stdout", subprocess.PIPE)
-    )
+def running(backend: str, *, code: Mapping[str, str] | None = None, **pipes: Any) -> Generator[subprocess.Popen[bytes]]:
+    """The program, running; killed at the end, or when it takes too long."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, **pipes}
+    process = subprocess.Popen(command(backend, **(code or {})), bufsize=0, env=ENVIRONMENT, **pipes)
     timer = threading.Timer(LIMIT, process.kill)
     timer.start()
     try:
@@ -60,7 +60,7 @@ def running(backend: str, **options: Any) -> Generator[subprocess.Popen[bytes]]:
         timer.cancel()
         process.kill()
         process.wait()
-        for pipe in (process.stdin, process.stdout):
+        for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
 
@@ -88,9 +88,12 @@ def test_what_is_written_to_standard_output_goes_to_standard_error(backend: str,
 
 
 def test_what_was_printed_before_serving_and_not_yet_written_goes_to_standard_error(backend: str) -> None:
-    messages, stderr = run(backend, b"1\n", before="print('Starting...')", env={"PYTHONUNBUFFERED": ""})
-    assert messages == [1]
-    assert "Starting..." in stderr
+    with running(backend, code={"before": "print('Starting...')"}, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        assert process.stderr.readline() == b"Starting...\n"  # at once
+        process.stdin.write(b"1\n")
+        process.stdin.close()
+        assert process.stdout.read() == b"1\n"
 
 
 @pytest.mark.parametrize(
@@ -102,15 +105,19 @@ def test_what_was_printed_before_serving_and_not_yet_written_goes_to_standard_er
     ],
 )
 def test_reading_standard_input_yields_its_end_and_takes_no_message(backend: str, code: str) -> None:
-    messages, _ = run(backend, execute(code) + b"1\n2\n")
-    assert messages == [{"result": ""}, 1, 2]
+    with running(backend) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(execute(code))
+        assert process.stdout.readline() == b'{"result": ""}\n'
+        process.stdin.write(b"1\n")
+        assert process.stdout.readline() == b"1\n"
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_pool_of_processes_works_and_disturbs_nothing(backend: str, method: str) -> None:
     code = f"""
 with multiprocessing.get_context({method!r}).Pool(2) as pool:
-    pool.map(print, ["noise"] * 10)
+    pool.map(functools.partial(print, flush=True), ["noise"] * 10)
     result = pool.map(abs, range(-10, 0))
 """
     messages, stderr = run(backend, execute(code) + b"1\n")
@@ -122,7 +129,6 @@ def test_a_forked_child_that_outlives_the_server_does_not_hold_the_clients_pipes
     with running(backend) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(execute("result = os.fork()\nif not result: time.sleep(60); os._exit(0)"))
-        process.stdin.flush()
         child = json.loads(process.stdout.readline())["result"]
         try:
             process.stdin.close()
@@ -210,7 +216,6 @@ def test_it_exits_when_the_input_ends(backend: str) -> None:
     with running(backend) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(b"1\n")
-        process.stdin.flush()
         assert process.stdout.readline() == b"1\n"
         process.stdin.close()
         assert process.stdout.read() == b""
@@ -260,7 +265,6 @@ def test_a_client_that_stops_reading_for_good_breaks_the_channel_and_not_the_pro
         assert process.stdin is not None and process.stdout is not None
         process.stdout.close()
         process.stdin.write(execute("signal.alarm(20)"))
-        process.stdin.flush()
         assert process.wait(LIMIT) == 1  # the program does not catch BrokenResourceError
 
 
