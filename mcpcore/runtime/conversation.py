@@ -211,9 +211,7 @@ class Conversation:
 
     def _resolve(self, event: Answer) -> None:
         waiter = self._waiters.get(event.id) if event.id is not None else None
-        if waiter is None:
-            self._observe(event)  # a subscription, which nobody waits for like this
-        else:
+        if waiter is not None:
             waiter.set(event)
 
     def _fail_waiters(self) -> None:

@@ -169,6 +169,7 @@ class Server:
         self._configured = -1
         self._header_maps: dict[str, tuple[object, HeaderMap]] = {}
         self._stopping: list[Callable[[], Any]] = []
+        self._told: dict[str, int] = {}  # list-changed notification: the generation of the registry that it told of
         self.registry.subscribe(self._changed)
 
         self.tool = self.registry.tool
@@ -263,6 +264,7 @@ class Server:
         return session
 
     def _session(self, info: ChannelInfo) -> Session:
+        self.registry.serving = True
         one_shot = info.one_shot and info.session is None
         config = self._handshake_config() if info.handshake_only else self._config()
         connection = ServerConnection(config, one_shot=one_shot, session_version=info.session_version)
@@ -365,7 +367,9 @@ class Server:
 
     def _changed(self, kind: str) -> None:
         method = _LIST_CHANGED.get(kind)
-        if method is not None:
+        # One change may concern resources and templates, which clients know as one list.
+        if method is not None and self._told.get(method) != self.registry.generation:
+            self._told[method] = self.registry.generation
             self._publish(method, NotificationParams())
 
     def _config(self) -> ServerConfig:

@@ -1,17 +1,17 @@
 """Subscriptions on the client's side: what was granted, and notifications as they come, in both eras alike."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import anyio
 
 from mcpcore.exceptions import MCPCoreError, RequestTimeout
 from mcpcore.protocol.events import (
     ConnectionClosed,
-    ErrorReceived,
     Event,
     NotificationReceived,
+    RequestLost,
     SubscriptionAcknowledged,
     SubscriptionEnded,
     SubscriptionNotified,
@@ -22,6 +22,7 @@ from mcpcore.types._base import Object
 from mcpcore.types.jsonrpc import RequestId
 from mcpcore.types.resources import SubscribeParams
 from mcpcore.types.subscriptions import SubscriptionFilter
+from mcpcore.types.utilities import EmptyParams
 
 if TYPE_CHECKING:
     from mcpcore.runtime.link import Link
@@ -67,15 +68,17 @@ class Subscription:
         if self._error is not None:
             raise self._error
 
-    async def __aiter__(self) -> AsyncIterator[tuple[str, Object]]:
-        while True:
-            while self._pending:
-                yield self._pending.pop(next(iter(self._pending)))
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> tuple[str, Object]:
+        while not self._pending:
             if self._error is not None:
                 raise self._error
             if self._ended:
-                return
+                raise StopAsyncIteration
             await self._wait()
+        return self._pending.pop(next(iter(self._pending)))
 
     async def _wait(self) -> None:
         await self._wake.wait()
@@ -130,6 +133,8 @@ class Subscriptions:
         try:
             for uri in granted.resource_subscriptions or ():
                 await link.request("resources/subscribe", SubscribeParams(uri), timeout=timeout)
+            # Once this is answered the server has seen `initialized`, and tells of every change from then on.
+            await link.request("ping", EmptyParams(), timeout=timeout)
             yield subscription
         finally:
             self._legacy.remove(subscription)
@@ -154,7 +159,7 @@ class Subscriptions:
         """
         if isinstance(event, NotificationReceived):
             self._notified(event.method.name, event.params)
-        elif isinstance(event, SubscriptionAcknowledged | SubscriptionNotified | SubscriptionEnded | ErrorReceived):
+        elif isinstance(event, SubscriptionAcknowledged | SubscriptionNotified | SubscriptionEnded | RequestLost):
             subscription = self._modern.get(event.id)
             if subscription is not None:
                 _tell(subscription, event)
@@ -174,7 +179,7 @@ def _tell(subscription: Subscription, event: Event) -> None:
         subscription.acknowledge(event.granted)
     elif isinstance(event, SubscriptionNotified):
         subscription.push(event.method.name, event.params)
-    elif isinstance(event, ErrorReceived):
-        subscription.end(peer_error(event.error))
-    else:
-        subscription.end()
+    elif isinstance(event, SubscriptionEnded):
+        subscription.end(None if event.error is None else peer_error(event.error))
+    elif isinstance(event, RequestLost):
+        subscription.end(event.error)
