@@ -7,7 +7,8 @@ whoever drives it.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
-from functools import partial
+from functools import lru_cache, partial
+from types import CoroutineType
 from typing import Any
 
 from msgspec import Struct
@@ -92,7 +93,7 @@ def _invoke_imperative(signature: Signature, steps: Steps) -> Invoke:
             result = body(bind(params, source), params, source, version)
         except FAILURES as exc:
             return fail(exc, params, version)
-        return finish(result, params, version) if _gives(result, "__await__") else result
+        return finish(result, params, version) if result.__class__ is CoroutineType else result
 
     return invoke
 
@@ -113,7 +114,7 @@ def make_invoke_async(signature: Signature, steps: Steps, plan: Plan | None, *, 
             return await body(values, params, source, version)
         work = partial(body, values, params, source, version)
         result = await in_thread(run_sync, work) if thread else work()
-        return await result if _gives(result, "__await__") else result
+        return await result if result.__class__ is CoroutineType else result
 
     async def invoke(params: Any, source: Source | None, version: str, run_sync: RunSync) -> Any:
         try:
@@ -154,7 +155,7 @@ def _imperative(signature: Signature, steps: Steps) -> Body:
 
     def body(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
         value = call(**values)
-        if _gives(value, "__await__"):
+        if _gives(value.__class__, "__await__"):
             return _late(admit(value), shape, params, version)
         return shape(value, params, version)
 
@@ -170,7 +171,7 @@ def _generator(signature: Signature, steps: Steps, threaded: bool) -> Body:
 
     def body(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
         value = call(**values)
-        if not _gives(value, "__next__"):  # a wrapper that drained it already
+        if not _gives(value.__class__, "__next__"):  # a wrapper that drained it already
             return shape(value, params, version)
         return collect(_drain(value, _notify(source, threaded)), params, version)
 
@@ -182,7 +183,7 @@ def _awaitable(signature: Signature, steps: Steps) -> Body:
 
     async def body(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
         value = call(**values)
-        if _gives(value, "__await__"):  # unless a wrapper drove it to its end
+        if _gives(value.__class__, "__await__"):  # unless a wrapper drove it to its end
             value = await value
         return shape(value, params, version)
 
@@ -194,18 +195,19 @@ def _stream(signature: Signature, steps: Steps) -> Body:
 
     async def body(values: dict[str, Any], params: Any, source: Source | None, version: str) -> Any:
         value = call(**values)
-        if _gives(value, "__await__"):
+        if _gives(value.__class__, "__await__"):
             value = await value
-        if not _gives(value, "__aiter__"):
+        if not _gives(value.__class__, "__aiter__"):
             return shape(value, params, version)
         return collect(await _drain_async(value, _notify(source, False)), params, version)
 
     return body
 
 
-def _gives(value: object, method: str) -> bool:
-    """Tell whether the class of ``value`` has ``method``; an object that answers every attribute has none."""
-    return hasattr(type(value), method)
+@lru_cache(maxsize=512)
+def _gives(kind: type[Any], method: str) -> bool:
+    """Tell whether instances of ``kind`` have ``method``. Remembered, because finding nothing takes long."""
+    return hasattr(kind, method)
 
 
 def _notify(source: Source | None, threaded: bool) -> Notify:
