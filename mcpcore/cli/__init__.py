@@ -14,6 +14,7 @@ TARGET is one of
   file.py                  a file; the server is looked for as mcp, server, or app
   file.py:object           a file, and the name of a server or of a function that makes one
   package.module[:object]  the same for an importable module
+  http(s)://…              the endpoint of a server that runs (list and call)
   -- COMMAND [ARGUMENT …]  any server that speaks MCP on stdio (list and call)
 """
 

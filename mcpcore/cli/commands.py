@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from mcpcore.cli.loading import LoadError, load_server, stdio_target
+from mcpcore.cli.loading import LoadError, client_target, load_server
 from mcpcore.exceptions import MCPCoreError
 from mcpcore.runtime.client import Client, ToolResult
 from mcpcore.types.content import TextContent
@@ -37,7 +37,7 @@ def call_tool(options: argparse.Namespace) -> int:
 def _with_client(options: argparse.Namespace, use: Callable[[Client, bool], Awaitable[int]]) -> int:
     async def connect() -> int:
         client = Client(
-            stdio_target(options.target),
+            client_target(options.target),
             timeout=options.timeout,
             protocol_version=options.protocol_version,
         )

@@ -14,7 +14,7 @@ from typing import Any, Final
 from mcpcore.runtime.server import Server
 from mcpcore.transports.stdio_client import StdioClientTransport, stdio
 
-__all__ = ["LoadError", "load_server", "stdio_target"]
+__all__ = ["LoadError", "client_target", "load_server"]
 
 _NAMES: Final = ("mcp", "server", "app")
 
@@ -23,15 +23,15 @@ class LoadError(Exception):
     """The target cannot be loaded; the message says why and what would work."""
 
 
-def stdio_target(target: str) -> StdioClientTransport:
-    """Return the transport that starts ``target`` as a process of its own."""
+def client_target(target: str) -> StdioClientTransport | str:
+    """Return what a `Client` connects to: a URL as it is, anything else as a process of its own."""
+    if target.startswith(("http://", "https://")):
+        return target
     if target.startswith("\0"):
         command = target[1:].split("\0")
         if not command[0]:
             raise LoadError("give a command after --")
         return stdio(*command)
-    if target.startswith(("http://", "https://")):
-        raise LoadError(f"{target}: this version of mcpcore has no HTTP transport; give a file, a module or -- COMMAND")
     _locate(target)  # a clear error now is better than one from the child process
     return stdio(sys.executable, "-m", "mcpcore", "run", target, inherit_env=True)
 

@@ -23,6 +23,7 @@ from mcpcore.runtime.cache import ResponseCache
 from mcpcore.runtime.client_handlers import ClientHandlers, call
 from mcpcore.runtime.hints import Effects, effects, retry_safe
 from mcpcore.runtime.link import Answered, Link
+from mcpcore.runtime.mirrors import learn_mirrors
 from mcpcore.runtime.notices import Notices
 from mcpcore.runtime.outputs import Outputs
 from mcpcore.runtime.subscription import Subscription, Subscriptions
@@ -37,6 +38,7 @@ from mcpcore.types.completion import (
     ResourceTemplateReference,
 )
 from mcpcore.types.content import ContentBlock, TextContent
+from mcpcore.types.jsonrpc import HEADER_MISMATCH
 from mcpcore.types.lifecycle import Implementation, ServerCapabilities
 from mcpcore.types.logging import LogMessageParams, SetLevelParams
 from mcpcore.types.meta import LogLevel
@@ -96,12 +98,13 @@ class Client:
     `connect` and `aclose` may also be called by hand, from any task and in any order.
 
     Args:
-        target: A `Server` (in memory), the result of `stdio`, or any `ClientTransport`.
+        target: A `Server` (in memory), the result of `stdio`, the URL of an MCP endpoint, or any `ClientTransport`.
         name: How the client calls itself.
         version: Its version.
         eras: The eras to speak.
         protocol_version: Speak only this revision.
         timeout: Seconds for each request unless the call says otherwise; None for ever.
+        http_client: For a URL: an ``AsyncClient`` of httpx or httpx2 to send with. By default one is made.
         sampling: Answers the server's questions to the model: takes `CreateMessageParams`, returns `CreateMessageResult`
             or a text.
         elicitation: Asks the user: takes `ElicitParams`; returns a dictionary (accept), None (decline) or `ElicitResult`.
@@ -130,6 +133,7 @@ class Client:
         eras: Sequence[Literal["modern", "legacy"]] = ("modern", "legacy"),
         protocol_version: str | None = None,
         timeout: float | None = 60.0,
+        http_client: Any = None,
         sampling: Callable[..., Any] | None = None,
         elicitation: Callable[..., Any] | None = None,
         roots: Sequence[Any] | Callable[[], Any] | None = None,
@@ -148,7 +152,7 @@ class Client:
         self._on_log = on_log
         self._on_progress = on_progress
         self._on_notification = on_notification
-        self._transport = transport_for(target)
+        self._transport = transport_for(target, http_client, self._limits.message_size)
         self._handlers = ClientHandlers(sampling, elicitation, roots)
         self._info = Implementation(name, version or _own_version())
         self._versions = _versions(eras, protocol_version)
@@ -156,6 +160,7 @@ class Client:
         self._notices = Notices()
         self._subscriptions = Subscriptions()
         self._outputs = Outputs(validate)
+        self._retry_safe: frozenset[str] = frozenset()
         self._log_level: LogLevel | None = None
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -224,9 +229,13 @@ class Client:
     # -- tools ---------------------------------------------------------------------------------------------------
 
     async def list_tools(self) -> list[Tool]:
-        """Return all tools, from all pages."""
+        """Return all tools, from all pages. Over HTTP, those are left out whose schemas make them impossible to call."""
         tools: list[Tool] = await self._list("tools/list", "tools")
+        connection = self._connected().connection
+        if connection.header_maps is not None and self.server.era is Era.MODERN:
+            tools, connection.header_maps = learn_mirrors(tools)
         self._outputs.learn(tools)
+        self._retry_safe = frozenset(tool.name for tool in tools if self.retry_safe(tool))
         return tools
 
     async def call_tool(
@@ -252,9 +261,20 @@ class Client:
 
         Raises:
             OutputValidationError: Its structured content does not fit the schema that `list_tools` brought.
+            SessionExpired: The server has lost its session, and the tool is not known to be `retry_safe`.
+            ValueError: An argument cannot be written into the header field that the tool wants for it.
         """
         params = CallToolParams(name, UNSET if arguments is None else Raw(msgspec.json.encode(arguments)))
-        result: CallToolResult = (await self._request("tools/call", params, timeout, on_progress, meta)).result
+        try:
+            answered = await self._request("tools/call", params, timeout, on_progress, meta)
+        except PeerError as error:
+            if error.code != HEADER_MISMATCH or self._connected().connection.header_maps is None:
+                raise
+            if self.cache is not None:
+                self.cache.drop("tools/list")
+            await self.list_tools()  # what has to be mirrored is not what we thought
+            answered = await self._request("tools/call", params, timeout, on_progress, meta)
+        result: CallToolResult = answered.result
         structured = None if result.structured_content is UNSET else result.structured_content
         answer = ToolResult(result.content, structured, bool(result.is_error), result.meta)
         if not answer.is_error:
@@ -406,6 +426,7 @@ class Client:
             on_progress=None if report is None else _reporter(report),
             meta=meta,
             log_level=self._log_level,
+            retry_safe=isinstance(params, CallToolParams) and params.name in self._retry_safe,
         )
         for what in answered.skipped:
             logger.warning("left out of the answer to %s, because it cannot be understood: %s", method, what)

@@ -9,7 +9,14 @@ import anyio
 import msgspec
 
 from mcpcore.abc import ClientTransport
-from mcpcore.exceptions import ConnectionLost, MCPCoreError, McpError, RemoteProtocolError, RequestTimeout
+from mcpcore.exceptions import (
+    ConnectionLost,
+    MCPCoreError,
+    McpError,
+    RemoteProtocolError,
+    RequestTimeout,
+    SessionExpired,
+)
 from mcpcore.protocol.client import ClientConfig, ClientConnection
 from mcpcore.protocol.events import (
     ConnectionClosed,
@@ -28,6 +35,7 @@ from mcpcore.runtime.client_handlers import ClientHandlers
 from mcpcore.runtime.conversation import peer_error
 from mcpcore.runtime.driver import Driver
 from mcpcore.runtime.notices import Notices
+from mcpcore.runtime.standing import Standing
 from mcpcore.types._base import Object
 from mcpcore.types.jsonrpc import INTERNAL_ERROR, ErrorData, RequestId
 from mcpcore.versions import Era
@@ -76,6 +84,7 @@ class Link:
         self._negotiation: VersionNegotiated | NegotiationFailed | None = None
         self._failure: BaseException | None = None
         self._driver: Driver | None = None
+        self._standing = Standing()
         self.limits = config.limits
         self.connection = ClientConnection(config)
         self.lost_while_probing = False
@@ -150,17 +159,48 @@ class Link:
         *,
         timeout: float | None,
         on_progress: Callable[[ProgressReceived], Awaitable[None]] | None = None,
+        retry_safe: bool = False,
         **options: Any,
     ) -> Answered:
         """Send a request, answer what the server asks for in between, and return the result.
+
+        When the server has lost the session, the request is repeated in the next one; a tool is called again only if that
+        is ``retry_safe``.
 
         Raises:
             PeerError: The server answered with an error.
             RemoteProtocolError: Its answer cannot be used, or it asks for input without end.
             RequestTimeout: No answer within ``timeout`` seconds, for each round.
             ConnectionLost: The connection ended first.
+            TransportError: The request did not get through, or its answer did not.
             LocalProtocolError: The server or the revision has no such method.
         """
+        try:
+            answered = await self._request(method, params, timeout, on_progress, options)
+        except SessionExpired:
+            await self._tell_again(timeout)
+            if method == "tools/call" and not retry_safe:
+                raise
+            answered = await self._request(method, params, timeout, on_progress, options)
+        self._standing.note(method, params)
+        return answered
+
+    async def _tell_again(self, timeout: float | None) -> None:
+        """Tell a new session what the old one had been told."""
+        for method, params in self._standing:
+            try:
+                await self._request(method, params, timeout, None, {})
+            except MCPCoreError as error:
+                logger.warning("%s could not be repeated in the new session: %s", method, error)
+
+    async def _request(
+        self,
+        method: str,
+        params: Object | None,
+        timeout: float | None,
+        on_progress: Callable[[ProgressReceived], Awaitable[None]] | None,
+        options: dict[str, Any],
+    ) -> Answered:
         connection, driver = self.connection, self._driver
         if driver is None:
             raise ConnectionLost("the client is not connected: use it inside 'async with'")

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from mcpcore.abc import Channel, ClientTransport
+from mcpcore.protocol.framing import MAX_MESSAGE_SIZE
 from mcpcore.runtime.background import Background
 from mcpcore.transports.memory import memory_pair
 
@@ -34,17 +35,29 @@ class InMemory:
                 await background.stop()
 
 
-def transport_for(target: Any) -> ClientTransport:
+def transport_for(target: Any, http_client: Any = None, max_message_size: int = MAX_MESSAGE_SIZE) -> ClientTransport:
     """Return the transport that reaches ``target``.
 
+    Args:
+        target: See `Client`.
+        http_client: For a URL: what to send with.
+        max_message_size: For a URL: bytes of one message received.
+
     Raises:
-        TypeError: It is nothing that a client can connect to.
+        TypeError: It is nothing that a client can connect to, or nothing that ``http_client`` could be used for.
+        ValueError: It is a broken URL.
     """
+    if isinstance(target, str) and target.startswith(("http://", "https://")):
+        from mcpcore.transports.http.client import HTTPClientTransport  # with httpx, which nobody else needs
+
+        return HTTPClientTransport(target, http_client=http_client, max_message_size=max_message_size)
+    if http_client is not None:
+        raise TypeError(f"http_client= is for URLs, and the target is {target!r}")
     if hasattr(target, "serve_channel"):
         return InMemory(target)
     if hasattr(target, "open"):
         transport: ClientTransport = target
         return transport
-    if isinstance(target, str) and target.startswith(("http://", "https://")):
-        raise TypeError(f"{target}: this version of mcpcore has no HTTP transport; use stdio(…) or a Server object")
-    raise TypeError(f"cannot connect to {target!r}: give a Server, stdio('command', …) or a transport with open()")
+    raise TypeError(
+        f"cannot connect to {target!r}: give a Server, stdio('command', …), an http(s) URL or a transport with open()"
+    )
