@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from msgspec import UNSET
 
 from mcpcore.exceptions import ConnectionLost, MCPCoreError, PeerError
@@ -202,6 +203,8 @@ class Conversation:
                 while (progress := await waiter.wait()) is not None:
                     if on_progress is not None:
                         await on_progress(progress)
+                    # asyncio delivers no cancellation to a task that is always just being woken: a flood would shield it.
+                    await anyio.lowlevel.checkpoint_if_cancelled()
             return waiter.answer()
         finally:
             del self._waiters[request_id]
