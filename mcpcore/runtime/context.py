@@ -11,7 +11,7 @@ import anyio.lowlevel
 import msgspec
 
 from mcpcore.exceptions import CapabilityError
-from mcpcore.providers.markers import Demand, Elicit, Injection, RequestMeta, Roots, Sample
+from mcpcore.providers.markers import Demand, Elicit, Injection, RequestMeta, Roots, Sample, ToolContext
 from mcpcore.runtime.questions import ElicitReply, Question
 from mcpcore.runtime.request import Request
 from mcpcore.types.lifecycle import ClientCapabilities, Implementation
@@ -468,6 +468,7 @@ INJECTIONS: Final[dict[str, Callable[[Request], Any]]] = {
     "sync_context": SyncContext,
     "transport_context": TransportContext,
     "session": ServerSession,
+    "tool_context": lambda request: ToolContext(),
     "meta": lambda request: request.meta,
     "progress_token": lambda request: request.event.progress_token,
 }
