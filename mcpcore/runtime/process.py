@@ -1,5 +1,6 @@
 """Being the process: running until the work ends or a signal says stop, and leaving in bounded time."""
 
+import _thread
 import logging
 import math
 import os
@@ -110,6 +111,7 @@ class _Departure:
             self._patience = time.monotonic() + _GRACE
             self._sockets[1].send(b"\0")
         elif self._closed.is_set() or time.monotonic() > self._patience:
+            signal.signal(number, signal.SIG_IGN)  # this function would be called once more, inside of this call
             _leave(self.status)
 
     def _give_back(self, number: int) -> None:
@@ -132,15 +134,18 @@ class _Departure:
 
 
 def _leave(status: int) -> NoReturn:
-    """End the process without its threads, after what Python would have flushed."""
-    flushing = threading.Thread(target=_flush, daemon=True)
-    flushing.start()
-    flushing.join(_GRACE)  # nobody may read any more, or a thread that is stuck may have the lock
+    """End the process without its threads, after what Python would have flushed. Signal handlers may call this."""
+    flushed = _thread.allocate_lock()
+    flushed.acquire()
+
+    def flush() -> None:
+        logging.shutdown()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        flushed.release()
+
+    # `threading` has locks that the code below a signal handler may hold; this has none.
+    _thread.start_new_thread(flush, ())
+    flushed.acquire(timeout=_GRACE)  # nobody may read any more, or a thread that is stuck may have a lock
     os._exit(status)
-
-
-def _flush() -> None:
-    logging.shutdown()
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()

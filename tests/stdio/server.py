@@ -36,6 +36,21 @@ async def give(value: Any) -> Any:
     return value
 
 
+ODD = {"nan": float("nan"), "infinity": float("inf"), "surrogate": "\ud800"}
+
+
+@server.tool
+async def give_odd_text(how: Literal["nan", "infinity", "surrogate"]) -> Any:
+    """Return what JSON cannot hold, as text."""
+    return ODD[how]
+
+
+@server.tool(output_schema=True)
+async def give_odd_structured(how: Literal["nan", "infinity", "surrogate"]) -> dict[str, Any]:
+    """Return what JSON cannot hold, as structured content."""
+    return {"odd": [ODD[how]]}
+
+
 @server.tool
 async def nothing() -> str:
     """Take no argument."""
@@ -82,7 +97,7 @@ def block(seconds: float) -> str:
 @server.tool
 async def block_loop(seconds: float) -> str:
     """Block the event loop."""
-    time.sleep(seconds)
+    time.sleep(seconds)  # noqa: ASYNC251 - that is the point
     return "blocked"
 
 
@@ -194,5 +209,5 @@ def tick_for_ever() -> None:
 
 if __name__ == "__main__":
     backend, code = [*sys.argv[1:], "asyncio", ""][:2] if len(sys.argv) < 3 else sys.argv[1:3]
-    exec(code)
+    exec(code)  # noqa: S102 - a test says what
     server.run(backend=backend)

@@ -3,8 +3,6 @@
 A failed installation fails the test that wanted it, with the installer's own words.
 """
 
-import os
-from pathlib import Path
 from typing import Final
 
 from benchmarks.environments import cache_folder, locked, node_environment, python_environment

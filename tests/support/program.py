@@ -59,7 +59,12 @@ class Program:
     """
 
     def __init__(
-        self, command: Sequence[str], *, env: Mapping[str, str] | None = None, stdin: Any = subprocess.PIPE, **options: Any
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        stdin: Any = subprocess.PIPE,
+        **options: Any,
     ) -> None:
         self.process: subprocess.Popen[bytes] = subprocess.Popen(
             command,
