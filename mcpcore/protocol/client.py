@@ -393,8 +393,11 @@ class ClientConnection(Connection):
     def _broken_answer(self, id: RequestId, what: str) -> list[Event]:
         exchange = self._outbound[id]
         events = super()._broken_answer(id, what)
-        if id == self._opening:  # as good as an error; no modern server answers discover like this
-            return events + self._refused(exchange, ErrorData(INVALID_REQUEST, what))
+        if id == self._opening and exchange.method is _DISCOVER:
+            # As good as an error: no modern server answers like this.
+            return events + self._take(self._negotiator.discover_failed(ErrorData(INVALID_REQUEST, what)))
+        if id == self._opening:
+            return events + self._take(Fail(f"the answer to initialize cannot be used: {what}"))
         if exchange.method is _LISTEN:
             events.append(SubscriptionEnded(id, ErrorData(INVALID_REQUEST, what)))
         return events
