@@ -69,7 +69,7 @@ def tool_failure(
     if isinstance(found, McpError | InsufficientScope):
         _logger.info("tool %r answered with %s: %s", tool, type(found).__name__, found)
         raise found
-    if isinstance(found, CapabilityError) and era_of(version) is Era.MODERN:
+    if isinstance(found, CapabilityError) and _is_missing(found, version):
         _logger.info("tool %r: %s", tool, found)
         raise _missing_capability(found) from found
     if isinstance(found, raises):
@@ -117,8 +117,8 @@ def request_failure(exc: BaseException, *, handler: str, version: str) -> NoRetu
         raise found
     if isinstance(found, CapabilityError):
         _logger.info("%s: %s", handler, found)
-        modern = era_of(version) is Era.MODERN
-        raise (_missing_capability(found) if modern else McpError(INTERNAL_ERROR, str(found))) from found
+        missing = _is_missing(found, version)
+        raise (_missing_capability(found) if missing else McpError(INTERNAL_ERROR, str(found))) from found
     _logger.error("%s failed", handler, exc_info=found)
     raise McpError(INTERNAL_ERROR, "Internal error") from found
 
@@ -152,6 +152,11 @@ def _leaves(exc: BaseException) -> Iterator[BaseException]:
             yield from _leaves(each)
     else:
         yield exc
+
+
+def _is_missing(exc: CapabilityError, version: str) -> bool:
+    """Tell whether a client of 2026-07-28 or later could do something about it: declare what it lacks, and ask again."""
+    return bool(exc.required) and era_of(version) is Era.MODERN
 
 
 def _missing_capability(exc: CapabilityError) -> McpError:

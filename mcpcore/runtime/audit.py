@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from mcpcore.exceptions import InsufficientScope
-from mcpcore.runtime.errors import outstanding
+from mcpcore.runtime.errors import standing
 from mcpcore.runtime.request import InputNeeded, Message, Request
 from mcpcore.types.tools import CallToolResult
 from mcpcore.types.utilities import InputRequiredResult
@@ -74,7 +74,7 @@ class AuditLog:
             outcome = "cancelled"
             raise
         except BaseException as failure:
-            error = outstanding(failure)
+            error = standing(failure)
             if isinstance(error, InputNeeded):
                 outcome = "input_required"
             elif isinstance(error, InsufficientScope):

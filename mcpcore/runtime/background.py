@@ -8,11 +8,11 @@ import contextvars
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 
-__all__ = ["Background", "asyncio_loop", "members_of", "start_task", "unwrap"]
+__all__ = ["Background", "asyncio_loop", "start_task", "unwrap"]
 
 _inside: Final[contextvars.ContextVar[tuple["Background", ...]]] = contextvars.ContextVar("mcpcore.background")
 
@@ -74,16 +74,10 @@ def unwrap(error: BaseException) -> BaseException:
     while waiting:
         first = waiting.pop(0)
         if isinstance(first, BaseExceptionGroup):
-            waiting.extend(members_of(first))
+            waiting.extend(cast(BaseExceptionGroup[BaseException], first).exceptions)
         elif type(first).__name__ not in ("CancelledError", "Cancelled"):  # of asyncio and trio, also after their end
             return first
     return error
-
-
-def members_of(group: BaseExceptionGroup[Any]) -> tuple[BaseException, ...]:
-    """Return the members of a group, with their type."""
-    members: tuple[BaseException, ...] = group.exceptions
-    return members
 
 
 def asyncio_loop() -> Any:

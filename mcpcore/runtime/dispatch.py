@@ -11,7 +11,7 @@ import anyio.to_thread
 from mcpcore.exceptions import CapabilityError, InsufficientScope, McpError, ResourceNotFound
 from mcpcore.providers.registry import Registry
 from mcpcore.runtime.audit import AuditLog, is_audited
-from mcpcore.runtime.errors import error_of, outstanding
+from mcpcore.runtime.errors import error_of, standing
 from mcpcore.runtime.lists import LISTS, Lists
 from mcpcore.runtime.middleware import Middleware, Next
 from mcpcore.runtime.request import InputNeeded, Message, Notification, Request
@@ -64,7 +64,7 @@ class Dispatcher:
             if result is not None and connection.is_open(id):
                 self._send(request, result)
         except (Exception, InputNeeded, BaseExceptionGroup) as failure:
-            error = outstanding(failure)
+            error = standing(failure)
             if not isinstance(error, Exception | InputNeeded):
                 raise  # cancellation, or what ends the process
             self._fail(request, error)

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from mcpcore.exceptions import CapabilityError, InsufficientScope, McpError, ResourceNotFound
-from mcpcore.runtime.background import members_of
+from mcpcore.providers.failures import outstanding
 from mcpcore.runtime.request import InputNeeded, Request
 from mcpcore.types.elicitation import ElicitParams
 from mcpcore.types.jsonrpc import (
@@ -22,21 +22,17 @@ from mcpcore.types.jsonrpc import (
 from mcpcore.types.utilities import InputRequest, InputRequiredResult
 from mcpcore.versions import Era
 
-__all__ = ["error_of", "outstanding"]
+__all__ = ["error_of", "standing"]
 
 logger = logging.getLogger("mcpcore.server")
 
 _RESERVED: Final = range(-32099, -32019)
 """Codes that only the specification hands out (2026-07-28, basic, "Error Codes")."""
 
-_TELLING: Final = (InputNeeded, McpError, ResourceNotFound, InsufficientScope)
 
-
-def outstanding(error: BaseException) -> BaseException:
-    """Return what ``error`` stands for: of a group its first member that is an answer, else its only one, else itself."""
-    leaves = list(_leaves(error))
-    telling = next((leaf for kind in _TELLING for leaf in leaves if isinstance(leaf, kind)), None)
-    return telling or (leaves[0] if len(leaves) == 1 else error)
+def standing(error: BaseException) -> BaseException:
+    """Return what ``error`` stands for: of a group the member that is an answer, or its only one; else itself."""
+    return outstanding(error, (InputNeeded, ResourceNotFound))
 
 
 def error_of(request: Request, error: BaseException) -> ErrorData | InputRequiredResult:
@@ -89,9 +85,3 @@ def _visits(data: Any) -> dict[str, InputRequest]:
 
 class _Visits(msgspec.Struct):
     elicitations: list[ElicitParams]
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    if not isinstance(error, BaseExceptionGroup):
-        return [error]
-    return [leaf for member in members_of(error) for leaf in _leaves(member)]
