@@ -1,0 +1,152 @@
+"""Runs where the official SDK 1 is installed: drives a server through its client and prints what it saw, as JSON.
+
+Usage: official_client_1.py legacy COMMAND [ARGUMENT …]. The report is the one of official_client_2.py.
+"""
+# mypy: ignore-errors
+# pyright: basic
+
+import json
+import sys
+from datetime import timedelta
+from typing import Any
+
+import anyio
+import mcp.types as types
+from mcp import ClientSession, McpError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from pydantic import AnyUrl
+
+asked: list[str] = []
+logged: list[Any] = []
+changed: list[str] = []
+
+
+async def elicit(context: Any, params: Any) -> Any:
+    asked.append(f"elicitation: {params.message}")
+    wanted = params.requestedSchema["properties"]
+    content = {"seats": 3, "window": True} if "seats" in wanted else {next(iter(wanted)): True}
+    return types.ElicitResult(action="accept", content=content)
+
+
+async def sample(context: Any, params: Any) -> Any:
+    asked.append(f"sampling: {params.messages[0].content.text} ({params.maxTokens})")
+    content = types.TextContent(type="text", text="profound")
+    return types.CreateMessageResult(role="assistant", content=content, model="test-model")
+
+
+async def roots(context: Any) -> Any:
+    asked.append("roots")
+    return types.ListRootsResult(roots=[types.Root(uri=AnyUrl(uri)) for uri in ("file:///work", "file:///home")])
+
+
+async def on_log(params: Any) -> None:
+    logged.append([params.level, params.logger, params.data])
+
+
+async def on_message(message: Any) -> None:
+    method = getattr(getattr(message, "root", None), "method", type(message).__name__)
+    if method.startswith("notifications/") and method not in ("notifications/message", "notifications/progress"):
+        changed.append(method)
+
+
+def dump(model: Any) -> Any:
+    return model and model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+async def error_of(awaitable: Any) -> Any:
+    try:
+        return {"result": dump(await awaitable)}
+    except McpError as error:
+        return {"code": error.error.code, "message": error.error.message}
+
+
+async def main(mode: str, command: str, *arguments: str) -> None:
+    report: dict[str, Any] = {}
+    parameters = StdioServerParameters(command=command, args=list(arguments))
+    async with (
+        stdio_client(parameters) as (read, write),
+        ClientSession(
+            read,
+            write,
+            read_timeout_seconds=timedelta(seconds=30),
+            elicitation_callback=elicit,
+            sampling_callback=sample,
+            list_roots_callback=roots,
+            logging_callback=on_log,
+            message_handler=on_message,
+        ) as client,
+    ):
+        opened = await client.initialize()
+        report["version"] = opened.protocolVersion
+        report["server"] = dump(opened.serverInfo)
+        report["instructions"] = opened.instructions
+        report["tools"] = dump(await client.list_tools())["tools"]
+        report["resources"] = dump(await client.list_resources())["resources"]
+        report["templates"] = dump(await client.list_resource_templates())["resourceTemplates"]
+        report["prompts"] = dump(await client.list_prompts())["prompts"]
+
+        calls = {
+            "add": {"a": 2, "b": 40}, "greet": {"name": "Ada", "style": "long"}, "locate": {"x": 1, "y": 2.5}, "picture": {},
+            "sound": {}, "mixed": {}, "book": {}, "confirm": {}, "think": {"topic": "time"}, "folders": {},
+        }  # fmt: skip
+        report["calls"] = {name: dump(await client.call_tool(name, arguments)) for name, arguments in calls.items()}
+        report["asked"] = asked
+
+        report["errors"] = {
+            "tool": await error_of(client.call_tool("fail", {"how": "tool"})),
+            "crash": await error_of(client.call_tool("fail", {"how": "crash"})),
+            "unknown tool": await error_of(client.call_tool("no_such_tool", {})),
+            "missing argument": await error_of(client.call_tool("add", {})),
+            "wrong type": await error_of(client.call_tool("add", {"a": "x"})),
+            "unknown argument": await error_of(client.call_tool("add", {"a": 1, "c": 2})),
+            "unknown resource": await error_of(client.read_resource(AnyUrl("ours://nothing"))),
+            "unknown prompt": await error_of(client.get_prompt("nothing", {})),
+        }
+
+        progress: list[Any] = []
+
+        async def on_progress(done: float, total: float | None, message: str | None) -> None:
+            progress.append([done, total, message])
+
+        result = await client.call_tool("steps", {"count": 5}, progress_callback=on_progress)
+        report["steps"] = result.content[0].text
+        with anyio.move_on_after(5):
+            while len(progress) < 5 or len(logged) < 5:
+                await anyio.sleep(0.01)
+        report["progress"], report["logged"] = progress, logged
+
+        # This client does not tell the server when it gives up, so it has to be told by hand.
+        try:
+            await client.call_tool("sleep", {"seconds": 600}, read_timeout_seconds=timedelta(seconds=0.2))
+        except McpError as error:
+            report["timeout"] = error.error.code
+        cancelled = types.CancelledNotificationParams(requestId=client._request_id - 1)
+        notification = types.CancelledNotification(method="notifications/cancelled", params=cancelled)
+        await client.send_notification(types.ClientNotification(notification))
+        with anyio.move_on_after(10):
+            while (running := (await client.call_tool("count_running", {})).content[0].text) != "0":
+                await anyio.sleep(0.01)
+        report["running after cancellation"] = running
+
+        report["read"] = {
+            uri: dump(await client.read_resource(AnyUrl(uri)))["contents"]
+            for uri in ("ours://note", "ours://bytes", "ours://user/ada")
+        }
+        report["prompt"] = dump(await client.get_prompt("review", {"code": "x = 1", "strict": "true"}))["messages"]
+        reference = types.PromptReference(type="ref/prompt", name="review")
+        completion = await client.complete(reference, {"name": "code", "value": "p"})
+        report["completion"] = dump(completion)["completion"]
+
+        await client.send_ping()
+        await client.set_logging_level("error")
+        await client.subscribe_resource(AnyUrl("ours://note"))
+        await client.call_tool("change", {})
+        with anyio.move_on_after(5):
+            while len(set(changed)) < 2:
+                await anyio.sleep(0.01)
+        report["changed"] = sorted(set(changed))
+        report["tools after the change"] = len((await client.list_tools()).tools)
+    print(json.dumps(report))
+
+
+anyio.run(main, *sys.argv[1:])
