@@ -78,14 +78,16 @@ class Driver(Conversation):
             async with anyio.create_task_group() as self._tasks:
                 self._tasks.start_soon(self._lead)
                 started()
-                await self._ended.wait()
-                if self._broken is None:
-                    await self._drain()
-                self._tasks.cancel_scope.cancel()
+                try:
+                    await self._ended.wait()
+                    if self._broken is None:
+                        await self._drain()
+                    self._tasks.cancel_scope.cancel()
+                finally:
+                    self._closed = True  # the group takes no more tasks from the moment on that its last one ends
         except BaseExceptionGroup as group:
             raise unwrap(group) from None
         finally:
-            self._closed = True
             self._end(anyio.ClosedResourceError())
             self._fail_waiters()
             with anyio.CancelScope(shield=True), anyio.move_on_after(self._limits.drain):
