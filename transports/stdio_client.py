@@ -184,6 +184,7 @@ class _ServerChannel:
             max_message_size=max_message_size,
         )
         self._stderr = StderrDrain(Input(process.stderr.fileno(), shared=False), stderr)
+        self._group_is_empty = False
         self._closed = False
         self._closing = anyio.Event()
         self._exited = anyio.Event()
@@ -272,9 +273,12 @@ class _ServerChannel:
             if number:
                 self._process.terminate()
             return self._process.poll() is None
+        if self._group_is_empty:
+            return False
         try:
-            os.killpg(self._process.pid, number)  # the group keeps this number for as long as it has a member
+            os.killpg(self._process.pid, number)
         except ProcessLookupError:
+            self._group_is_empty = True  # from now on its number may be given to others
             return False
         except PermissionError:
             pass  # there is somebody, who has become another user

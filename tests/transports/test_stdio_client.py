@@ -247,6 +247,23 @@ async def test_sending_to_a_server_that_has_exited_says_the_same() -> None:
             assert (await failure_of(channel)).returncode == 3
 
 
+async def test_what_a_server_leaves_behind_ends_when_it_exits() -> None:
+    code = """
+import os, time
+child = os.fork()
+if not child:
+    os.close(1)
+    time.sleep(60)
+print(child, flush=True)
+os._exit(3)
+"""
+    with anyio.fail_after(LIMIT):
+        async with python(code).open() as channel:
+            child = await receive(channel)
+            assert (await failure_of(channel)).returncode == 3
+            await wait_until_gone(child)
+
+
 async def test_the_exit_of_a_server_is_noticed_although_its_child_holds_the_pipes() -> None:
     code = """
 import os, signal, sys, time
