@@ -41,7 +41,7 @@ def exchange(name: str) -> Inbound:
 
 def result(data: bytes) -> dict[str, Any]:
     """The result, provided that no member is there twice."""
-    pairs: list[tuple[str, Any]] = dict(json.loads(data, object_pairs_hook=list))["result"]  # type: ignore[arg-type]
+    pairs: list[tuple[str, Any]] = dict(json.loads(data, object_pairs_hook=list))["result"]
     names = [name for name, _ in pairs]
     assert len(names) == len(set(names)), names
     told: dict[str, Any] = json.loads(data)["result"]
@@ -216,7 +216,7 @@ def test_what_is_missing_is_collected_over_all_inputs() -> None:
             "d": InputRequest("roots/list"),
         }
     )
-    missing = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+    missing: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
     assert missing_capabilities(required, NOTHING) == missing
     assert missing_capabilities(required, EVERYTHING) == {}
     assert missing_capabilities(InputRequiredResult(request_state="s"), NOTHING) == {}

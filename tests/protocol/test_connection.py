@@ -1,6 +1,7 @@
 """What both roles share: the outbox, tags, cancellation, the end of the input, and calls out of turn."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -216,7 +217,7 @@ def test_what_is_not_open_cannot_be_answered(id: int | str) -> None:
     connection.receive(call(1))
     connection.send_result(1, CallToolResult())
     connection.messages_to_send()
-    calls = [
+    calls: list[Callable[[], Any]] = [
         lambda: connection.send_result(id, CallToolResult()),
         lambda: connection.send_error(id, ErrorData(1, "x")),
         lambda: connection.send_progress(id, 1),
@@ -234,7 +235,7 @@ def test_what_is_not_open_cannot_be_answered(id: int | str) -> None:
 def test_what_has_no_json_form_leaves_the_request_open(value: Any) -> None:
     connection = server()
     connection.receive(call())
-    attempts = [
+    attempts: list[Callable[[], Any]] = [
         lambda: connection.send_result(1, CallToolResult(structured_content=value)),
         lambda: connection.send_error(1, ErrorData(1, "x", value)),
         lambda: connection.send_log(1, "info", value),
