@@ -115,7 +115,7 @@ class MapNode(Node):
             del names["type"]
             return names, key.decode
         if isinstance(key, ScalarNode) and key.cls is int and not key.limits:
-            return {"pattern": "^(0|-?[1-9][0-9]*)$"}, lambda name, path: int(name)
+            return {"pattern": "^(0|-?[1-9][0-9]*)$"}, _whole_number
         if isinstance(key, EnumNode) and key.types <= {"integer", "string"}:
             members = {str(value): key.decode(value, ()) for value in key.values}
             return {"enum": list(members)}, lambda name, path: members[name]
@@ -140,6 +140,13 @@ class MapNode(Node):
 
     def children(self) -> Sequence[Node]:
         return (self.value,)
+
+
+def _whole_number(name: str, path: Path) -> int:
+    try:
+        return int(name)
+    except ValueError:  # thousands of digits
+        raise Mismatch(path, "number out of range") from None
 
 
 class RecordField(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ Three facts decide where msgspec, which is many times faster, may do the work al
     msgspec's encoder writes values of this type as `mcpcore.providers.encoding` would.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar
 
@@ -36,7 +37,7 @@ class Mismatch(Exception):
         self.path = path
 
 
-class Node:
+class Node(ABC):
     """One type. Attributes are explained in the module's docstring; ``types`` are the JSON types it admits."""
 
     types: frozenset[str] = frozenset()
@@ -55,16 +56,17 @@ class Node:
     def __init__(self) -> None:
         self.limits: Constraints = {}
 
+    @abstractmethod
     def schema(self, definitions: Definitions) -> Schema:
-        raise NotImplementedError
+        """Return the schema of the type; records go to ``definitions``."""
 
+    @abstractmethod
     def decode(self, value: Any, path: Path) -> Any:
         """Return the Python value for ``value``. Raises `Mismatch`."""
-        raise NotImplementedError
 
     def carrier(self) -> Any:
-        """Return the type to give to msgspec."""
-        raise NotImplementedError
+        """Return the type to give to msgspec. Only asked of exact nodes."""
+        raise NotImplementedError(f"{type(self).__name__} is never exact")
 
     def children(self) -> Sequence["Node"]:
         return ()

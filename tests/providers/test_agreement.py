@@ -7,6 +7,7 @@ import enum
 import pathlib
 import uuid
 from collections.abc import Callable
+from types import GenericAlias
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict, Union
 
 import annotated_types
@@ -178,14 +179,14 @@ HASHABLE: list[Any] = [int, str, bool, Colour, uuid.UUID, datetime.date, tuple[i
 
 def wrap(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.one_of(
-        inner.map(lambda tp: list[tp]),
-        inner.map(lambda tp: dict[str, tp]),
-        inner.map(lambda tp: tuple[tp, ...]),
+        inner.map(lambda tp: GenericAlias(list, (tp,))),
+        inner.map(lambda tp: GenericAlias(dict, (str, tp))),
+        inner.map(lambda tp: GenericAlias(tuple, (tp, ...))),
         inner.map(lambda tp: tp | None if tp is not None else None),
-        st.tuples(inner, inner).map(lambda pair: tuple[pair]),
+        st.tuples(inner, inner).map(lambda pair: GenericAlias(tuple, pair)),
         st.tuples(inner, inner).map(lambda pair: Union[pair]),  # noqa: UP007  # made of a tuple
-        st.sampled_from(HASHABLE).map(lambda tp: set[tp]),
-        st.sampled_from(HASHABLE).map(lambda tp: frozenset[tp]),
+        st.sampled_from(HASHABLE).map(lambda tp: GenericAlias(set, (tp,))),
+        st.sampled_from(HASHABLE).map(lambda tp: GenericAlias(frozenset, (tp,))),
     )
 
 

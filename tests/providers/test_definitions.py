@@ -60,7 +60,7 @@ def test_owners_of_one_name_get_names_of_their_own() -> None:
     one, two = object(), object()
     assert definitions.reference(one, "X", lambda: {"type": "null"}) == ref("X")
     assert definitions.reference(two, "X", lambda: {"type": "string"}) == ref("X_2")
-    assert definitions.reference(one, "X", lambda: {}) == ref("X")
+    assert definitions.reference(one, "X", dict) == ref("X")
 
 
 def test_adopted_definitions_are_shared_when_equal_and_renamed_when_not() -> None:

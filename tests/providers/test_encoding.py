@@ -27,7 +27,7 @@ class Colour(enum.Enum):
     ONE = 1
 
 
-class Text(str, enum.Enum):
+class Text(enum.StrEnum):
     A = "a"
 
 
@@ -231,6 +231,19 @@ def test_nan_is_found_at_any_depth() -> None:
     check_finite({"a": [1.5, None, {"b": (2.5,)}]})
     with pytest.raises(EncodeError):
         check_finite({"a": [1.5, {"b": (float("nan"),)}]})
+
+
+def test_a_model_that_pydantic_cannot_write_is_refused() -> None:
+    class Holder(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+        held: Hostile
+
+    with pytest.raises(EncodeError, match="pydantic cannot write it"):
+        dump(Holder(held=Hostile()))
+
+
+def test_a_set_of_several_kinds_keeps_some_order() -> None:
+    assert sorted(map(str, to_json({1, "a"}))) == ["1", "a"]
 
 
 def test_what_an_iterator_raises_is_not_swallowed() -> None:

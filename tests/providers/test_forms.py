@@ -104,7 +104,8 @@ def test_a_reply_that_does_not_fit_is_named(more: dict[str, Any], error: str) ->
 
 
 def test_an_empty_reply_lacks_what_is_required() -> None:
-    for content in (None, {}):
+    nothing: dict[str, Any] = {}
+    for content in (None, nothing):
         with pytest.raises(InvalidValue, match="/confirm: required property not found"):
             form_value(Confirm, content)
 

@@ -189,9 +189,9 @@ def test_a_model_is_a_result_by_its_aliases() -> None:
 
 
 def test_a_model_that_was_filled_with_something_else_is_an_error_not_a_warning() -> None:
-    broken = Outer.model_construct(size="s3cret")  # type: ignore[arg-type]  # what the test is about
+    broken = Outer.model_construct(size="s3cret")
     codec = output_codec(Inner, output_schema=True)
-    wrong = Inner.model_construct(when="s3cret", colour=5)  # type: ignore[arg-type]  # what the test is about
+    wrong = Inner.model_construct(when="s3cret", colour=5)
     result = tool_result(wrong, tool="t", codec=codec, version="2025-11-25")
     assert result.is_error is True and "s3cret" not in str(result)
     assert tool_result(broken, tool="t", codec=output_codec(Any), version="2025-11-25").is_error is not None

@@ -270,7 +270,7 @@ def test_dataclasses_leave_out_none_and_publish_it_as_nullable(k: int, call: str
             Order.__struct_encode_fields__[Order.__struct_fields__.index(name)]: each
             for name, each in members(k).items()
         },
-        shipment=sent and ShipmentClass(sent.tracking_number, sent.carrier, sent.shipped_at),
+        shipment=ShipmentClass(sent.tracking_number, sent.carrier, sent.shipped_at) if sent else None,
     )
     assert on_the_wire(tool_result(value, tool="get_order", codec=codec, version=LEGACY)) == expected(call)
 
@@ -443,7 +443,7 @@ def test_a_result_is_passed_through_with_everything_in_it() -> None:
 
 
 def test_a_built_result_keeps_a_schema_stated_beside_it() -> None:
-    options = {"output_schema": Recheck}
+    options: dict[str, Any] = {"output_schema": Recheck}
     result = call(CallToolResult(structured_content=Recheck(1, []), meta={"m": 1}), CallToolResult, **options)
     assert result["structuredContent"] == {"checked": 1, "delivered": []} and result["_meta"] == {"m": 1}
     wrong = call(CallToolResult.structured({"checked": "x"}), CallToolResult, **options)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 Bound = TypeVar("Bound", bound=int)
 Either = TypeVar("Either", int, str)
 
-Json = TypeAliasType("Json", "dict[str, Json] | list[Json] | str | None")  # type: ignore[misc]  # recursive on purpose
+Json = TypeAliasType("Json", "dict[str, Json] | list[Json] | str | None")
 Age = TypeAliasType("Age", Annotated[int, Meta(ge=0)])
 ListOf = TypeAliasType("ListOf", list[T], type_params=(T,))
 
@@ -76,6 +76,7 @@ class Colour(enum.Enum):
         (Annotated[Annotated[int, "x"], Param("y")], Annotated[int, "y"]),
         (dict[Any, int], dict[str, int]),
         (bytearray, bytes),
+        (Annotated[Annotated[int, "x"] | None, Meta(ge=1)], Annotated[int, "x", Meta(ge=1)] | None),
     ],
 )
 def test_spellings_of_one_type_are_one_schema(tp: Any, same_as: Any) -> None:

@@ -53,6 +53,7 @@ from mcpcore.providers.uri_template import URITemplate
         ("s://q{?a,b}", "s://q?a=1&a=2", None),
         ("s://{n}{?a}", "s://x?a=1", {"n": "x", "a": "1"}),
         ("s://q{?a}", "s://q?a=%FF", None),
+        ("r://{+path}/x/{rev}", "r://a/b", None),
         ("x://plain", "x://plain", {}),
         ("x://plain", "x://plain/", None),
     ],

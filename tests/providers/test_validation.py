@@ -180,6 +180,11 @@ def test_a_schema_nested_without_end_is_refused() -> None:
         check_schema(schema)
 
 
+def test_an_object_without_members_is_found_at_any_depth() -> None:
+    schema = {"items": {"additionalProperties": False}}
+    assert errors(schema, [{}, {"b": 1, "a": 2}]) == ["/1/a: unexpected property", "/1/b: unexpected property"]
+
+
 def test_older_dialects_and_references_into_the_schema_work() -> None:
     draft7 = {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"n": {"type": "integer"}}}
     assert errors({**draft7, "$ref": "#/definitions/n"}, "x") == [": string found, integer expected"]
