@@ -7,7 +7,7 @@ Everything that another kind of handler raises becomes a JSON-RPC error. All of 
 """
 
 import logging
-import secrets
+import os
 from collections.abc import Callable, Iterator
 from typing import Final, NoReturn, cast
 
@@ -80,7 +80,7 @@ def tool_failure(
         return failed(str(found))
     heading = f"Error invoking method: {function}\n"
     if not isinstance(found, _FOR_THE_CALLER):
-        reference = secrets.token_hex(4)
+        reference = os.urandom(4).hex()
         if isinstance(found, _OF_THE_MACHINE) or (mask_unexpected and not isinstance(found, _ORDINARY)):
             _logger.error("tool %r failed (ref %s)", tool, reference, exc_info=found)
             return failed(f"{heading}Internal error (ref {reference})")

@@ -1,6 +1,5 @@
 """Pictures, sounds and files that a handler returns: bytes with their media type."""
 
-import mimetypes
 from base64 import b64encode
 from os import PathLike
 from pathlib import Path
@@ -59,7 +58,7 @@ class _Media:
         if format is not None:
             lowered = format.lower().removeprefix(".")
             return format if "/" in format else f"{self._family}/{_FORMATS.get(lowered, lowered)}"
-        found = _sniff(self.data) or (name and mimetypes.guess_type(name)[0])
+        found = _sniff(self.data) or (name and _guess(name))
         if not found or not found.startswith(self._family + "/"):
             what = type(self).__name__
             raise ValueError(f'the format of this {what} cannot be told; give it: {what}(…, format="{_example(what)}")')
@@ -115,7 +114,7 @@ class File:
         if uri is None and name is None:
             raise ValueError("bytes need an address: File(data, uri=…) or File(data, name=…)")
         self.uri = uri or (Path(source).absolute().as_uri() if found else f"file:///{name}")  # type: ignore[arg-type]  # a path
-        self.mime_type = mime_type or (name and mimetypes.guess_type(name)[0]) or _sniff(self.data)
+        self.mime_type = mime_type or (name and _guess(name)) or _sniff(self.data)
         self.annotations = annotations
 
     def to_contents(self, uri: str | None = None) -> ResourceContents:
@@ -149,6 +148,12 @@ def _sniff(data: bytes) -> str | None:
     if data[:4] == b"RIFF":
         return _RIFF.get(data[8:12])
     return next((mime_type for signature, mime_type in _SIGNATURES if data.startswith(signature)), None)
+
+
+def _guess(name: str) -> str | None:
+    import mimetypes  # reads the tables of the system, which servers without files need not wait for
+
+    return mimetypes.guess_type(name)[0]
 
 
 def _is_textual(mime_type: str | None) -> bool:

@@ -274,7 +274,7 @@ def outcome(decode: Callable[..., Any], raw: bytes) -> str:
         return f"protocol error {exc}"
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_the_fast_way_and_the_published_schema_accept_the_same_and_make_the_same(data: st.DataObject) -> None:
     tp = data.draw(types)
@@ -289,7 +289,7 @@ def test_the_fast_way_and_the_published_schema_accept_the_same_and_make_the_same
     assert outcome(codec.decode, raw) == outcome(judge.decode, raw)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_what_a_type_decodes_it_encodes_to_something_its_schema_accepts(data: st.DataObject) -> None:
     tp = data.draw(types)
