@@ -102,30 +102,32 @@ class Output:
             OSError: The other side is gone, or there is no space.
             anyio.ClosedResourceError: `close` was called meanwhile.
         """
-        sent = self._write(data) if self._access.way in (_Way.TRY, _Way.DIRECT) else 0
+        sent = self._write(data) if self._access.way is not _Way.THREAD else 0
         if sent < len(data):
             await self._send_rest(memoryview(data)[sent:])
 
     async def _send_rest(self, rest: memoryview) -> None:
-        way, fd = self._access.way, self._access.fd
         while rest:
-            if way is _Way.THREAD:
+            if self._access.way is _Way.THREAD:
                 limiter = anyio.CapacityLimiter(1)  # not the one that all threads share: a write may be stuck
                 sent = await anyio.to_thread.run_sync(self._write, rest, abandon_on_cancel=True, limiter=limiter)
-            elif way is _Way.DIRECT:
-                sent = self._write(rest)
             else:
-                await anyio.wait_writable(fd)
-                sent = 0 if self._closed else self._write(rest[: select.PIPE_BUF] if way is _Way.READY else rest)
+                sent = self._write(rest)
+                if not sent:
+                    await anyio.wait_writable(self._access.fd)
             if self._closed:
                 raise anyio.ClosedResourceError
             rest = rest[sent:]
 
     def _write(self, data: bytes | memoryview) -> int:
+        """Write what fits; 0 is nothing."""
+        access = self._access
+        if access.way is _Way.READY:
+            if not _is_writable(access.fd):
+                return 0
+            data = data[: select.PIPE_BUF]
         try:
-            if self._access.socket is not None:
-                return self._access.socket.send(data, _DO_NOT_WAIT)
-            return os.write(self._access.fd, data)
+            return os.write(access.fd, data) if access.socket is None else access.socket.send(data, _DO_NOT_WAIT)
         except BlockingIOError:
             return 0
 
@@ -192,6 +194,12 @@ class _Access:
             self.socket.close()
         elif self.opened is not None:
             os.close(self.opened)
+
+
+def _is_writable(fd: int) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLOUT)
+    return bool(poll.poll(0))
 
 
 def _refuse(size: int) -> bytes:

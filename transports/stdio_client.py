@@ -82,7 +82,7 @@ class StdioClientTransport:
         kill_after: float = 2.0,
     ) -> None:
         self._command = [os.fspath(part) for part in (command, *args)]
-        self._env = env or {}
+        self._env = dict(env or {})
         self._cwd = cwd
         self._inherit_env = inherit_env
         self._stderr = stderr
@@ -290,8 +290,8 @@ async def _exit_of(process: subprocess.Popen[bytes]) -> None:
     if sys.platform == "linux":
         try:
             fd = os.pidfd_open(process.pid)
-        except OSError:
-            pass  # an old kernel, or a sandbox
+        except (AttributeError, OSError):
+            pass  # an old system, or a sandbox
         else:
             try:
                 await anyio.wait_readable(fd)
@@ -308,6 +308,6 @@ def _environment(env: Mapping[str, str], *, inherit: bool) -> dict[str, str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if (name.upper() in INHERITED or name.startswith("LC_")) and not value.startswith("()")
+        if (name in INHERITED or name.startswith("LC_")) and not value.startswith("()")
     }
     return {**inherited, **env}

@@ -56,16 +56,18 @@ class StdioServerTransport:
         """
         with _claim() if self._claimed is None else nullcontext(self._claimed) as (fd_in, fd_out):
             input, output = Input(fd_in), Output(fd_out)
-            _close_in_children.extend(fd for fd in (input.opened, output.opened) if fd is not None)
+            opened = {fd for fd in (input.opened, output.opened) if fd is not None}
             channel = StdioChannel(input, output, max_message_size=self._max_message_size)
+            _close_in_children.update(opened)
             try:
                 task_status.started()
                 await handler(channel)
             finally:
+                _close_in_children.difference_update(opened)
                 await channel.aclose()
 
 
-_claimed = threading.Lock()
+_claim_lock = threading.Lock()
 
 
 @contextmanager
@@ -73,7 +75,7 @@ def _claim() -> Generator[tuple[int, int]]:
     """Move the protocol's streams away from descriptors 0 and 1, yield where they are, and move them back."""
     if sys.__stdin__ is None or sys.__stdout__ is None:  # the numbers 0 and 1 belong to something else by now
         raise TransportError("standard input or output was closed when this process started; there is nobody to serve")
-    if not _claimed.acquire(blocking=False):
+    if not _claim_lock.acquire(blocking=False):
         raise TransportError("standard input and output already serve a client; a process can serve only one at a time")
     try:
         try:
@@ -82,7 +84,7 @@ def _claim() -> Generator[tuple[int, int]]:
         except OSError:
             yield 0, 1  # they cannot be moved: serve where they are
             return
-        _close_in_children.extend(private)
+        _close_in_children.update(private)
         try:
             os.dup2(null, 0)
             os.dup2(2 if sys.__stderr__ is not None else null, 1)
@@ -91,12 +93,12 @@ def _claim() -> Generator[tuple[int, int]]:
             yield private
         finally:
             _flush_stdout()
-            _close_in_children.clear()
+            _close_in_children.difference_update(private)
             for target, fd in enumerate(private):
                 os.dup2(fd, target)
                 os.close(fd)
     finally:
-        _claimed.release()
+        _claim_lock.release()
 
 
 def _open_null() -> int:
@@ -114,7 +116,7 @@ def _flush_stdout() -> None:
 # A child made by fork inherits the private descriptors. It may outlive us, and then the client would wait for the end
 # of our output for as long as the child runs.
 
-_close_in_children: list[int] = []
+_close_in_children: set[int] = set()
 
 
 def _after_fork_in_child() -> None:

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -435,6 +436,23 @@ async def test_cancelling_the_body_ends_the_server() -> None:
         assert scope.cancelled_caught
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+async def test_opening_when_cancelled_already_leaves_no_process_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Popen(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    with anyio.fail_after(LIMIT), anyio.CancelScope() as scope:
+        scope.cancel()
+        async with program().open() as channel:
+            await channel.receive()
+    assert scope.cancelled_caught
+    assert [process.returncode for process in started] == [0]
 
 
 async def test_cancelling_a_task_of_asyncio_again_and_again_leaves_no_process_behind(anyio_backend: str) -> None:

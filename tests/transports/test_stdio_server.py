@@ -157,6 +157,22 @@ def test_afterwards_standard_input_is_what_it_was(backend: str, tmp_path: Path) 
     assert (done.stdout, done.stderr) == (b"1\n1\n", b"")
 
 
+def test_the_streams_can_be_claimed_before_serving_and_for_longer(backend: str) -> None:
+    code = """
+transport = StdioServerTransport()
+with transport.claimed():
+    print("noise", flush=True)
+    for _ in range(2):
+        anyio.run(transport.serve, handler, backend=backend)
+        print("noise", flush=True)
+        os.system("echo noise")
+sys.exit()
+"""
+    messages, stderr = run(backend, b"1\n", before=code)
+    assert messages == [1]
+    assert stderr == "noise\n" * 5
+
+
 # -- frames ------------------------------------------------------------------------------------------------------
 
 
