@@ -86,12 +86,14 @@ class ClientSession:
             accepted.set()
 
     async def ready(self) -> None:
-        """Wait until the session is open, and its stream, if there is one; but not long."""
+        """Wait until the session is open, and its stream, if there is one; but not long, and only once."""
         for event, patience in ((self._accepted, _ACCEPTANCE), (self._listening, _STREAM)):
             if not event.is_set():
                 with anyio.move_on_after(patience) as waiting:
                     await event.wait()
                 if waiting.cancelled_caught:
+                    self._accepted.set()
+                    self._listening.set()
                     return
 
     async def _listen(self, scope: anyio.CancelScope, listening: anyio.Event) -> None:
