@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Union
 
 import msgspec
 from msgspec import NODEFAULT, UNSET, Raw, Struct, UnsetType
-from msgspec.structs import astuple
+from msgspec.structs import asdict
 
 from mcpcore.exceptions import DefinitionError, MCPCoreError, McpError
 from mcpcore.providers.definitions import Definitions, Schema, fold
@@ -148,7 +148,6 @@ class ArgumentsCodec:
     ) -> None:
         self.schema = schema
         self._parameters = parameters
-        self._names = tuple(each.field.name for each in parameters)
         self._hidden = frozenset(each.wire for each in parameters if each.field.secret)
         self._decoder = decoder
 
@@ -167,7 +166,7 @@ class ArgumentsCodec:
             raw = b"{}"
         if self._decoder is not None:
             try:
-                return dict(zip(self._names, astuple(self._decoder(raw)), strict=True))
+                return asdict(self._decoder(raw))
             except (msgspec.DecodeError, RecursionError):
                 pass  # the long way finds the words
         value = _read(raw, tool)
@@ -275,18 +274,20 @@ def _object_schema(parameters: Sequence[_Parameter], *, closed: bool) -> Schema:
 
 def _native_decoder(parameters: Sequence[_Parameter], *, closed: bool) -> Callable[[Any], Any] | None:
     """Return msgspec's decoder for the arguments; None where it would not accept just what the schema accepts."""
-    if not all(is_exact(each.node) for each in parameters):
+    # A Struct takes any name but those that Python keeps for itself.
+    if not all(is_exact(each.node) and not each.field.name.startswith("__") for each in parameters):
         return None
     try:
         members: list[tuple[str, Any, Any]] = []
-        for number, each in enumerate(parameters):
+        for each in parameters:
             carrier = each.node.carrier()
             if each.factory is not None:
                 member = msgspec.field(name=each.wire, default_factory=each.factory)
             else:
                 member = msgspec.field(name=each.wire, default=each.default)
-            # Numbered, so that no parameter can be called like a member of Struct.
-            members.append((f"_{number}", Union[carrier, UnsetType] if each.admits_unset else carrier, member))  # noqa: UP007
+            if each.admits_unset:
+                carrier = Union[carrier, UnsetType]  # noqa: UP007  # made at run time
+            members.append((each.field.name, carrier, member))
         struct = msgspec.defstruct("Arguments", members, kw_only=True, forbid_unknown_fields=closed)
         return msgspec.json.Decoder(struct).decode
     except (TypeError, ValueError):  # a union that msgspec does not do, a limit beyond 64 bits
