@@ -2,6 +2,7 @@
 
 Usage: official_client_1.py legacy COMMAND [ARGUMENT …]. The report is the one of official_client_2.py.
 """
+# ruff: noqa: ASYNC110 - this client has nothing to wait for
 # mypy: ignore-errors
 # pyright: basic
 
@@ -11,8 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 import anyio
-import mcp.types as types
-from mcp import ClientSession, McpError, StdioServerParameters
+from mcp import ClientSession, McpError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 from pydantic import AnyUrl
 

@@ -2,6 +2,7 @@
 
 Usage: official_client_2.py MODE COMMAND [ARGUMENT …]
 """
+# ruff: noqa: ASYNC110 - this client has nothing to wait for
 # mypy: ignore-errors
 # pyright: basic
 
@@ -11,7 +12,7 @@ import warnings
 from typing import Any
 
 import anyio
-import mcp.types as types
+from mcp import types
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError

@@ -52,7 +52,7 @@ def opened(version: str) -> Generator[Program]:
 def answers(program: Program, message: Any, *, probe: Any = None) -> list[Any]:
     """Send a message and return all that comes before the answer to a request that follows it."""
     program.send(message, {**(probe or PING), "id": "probe"})
-    found = []
+    found: list[Any] = []
     while True:
         answer = program.receive()
         if isinstance(answer, dict) and answer.get("id") == "probe":

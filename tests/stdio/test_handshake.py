@@ -47,7 +47,8 @@ def test_initialize_without_a_revision_is_refused_and_may_be_repeated() -> None:
         nameless = initialize(1)
         del nameless["params"]["protocolVersion"]
         bare = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
-        for request in (nameless, bare, *(initialize(1, version) for version in (None, 20251125, ["2025-11-25"], {}))):
+        wrong: list[Any] = [None, 20251125, ["2025-11-25"], {}]
+        for request in (nameless, bare, *(initialize(1, version) for version in wrong)):
             assert program.ask(request)["error"]["code"] == -32602
         check_still_served(program)
 
@@ -103,12 +104,11 @@ def test_initializing_again_is_refused_and_the_session_goes_on() -> None:
 
 
 def test_clients_of_any_kind_of_capabilities_are_welcome() -> None:
-    for capabilities in (
-        {"experimental": {"x": {}}},
-        {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}},
-        {"vendor": [1]},
-        {"tasks": {"list": {}}},
-    ):
+    kinds: list[dict[str, Any]] = [
+        {"experimental": {"x": {}}, "roots": {"listChanged": True}, "sampling": {}, "elicitation": {}},
+        {"vendor": [1], "tasks": {"list": {}}},
+    ]
+    for capabilities in kinds:
         with start() as program:
             assert program.open(NEWEST, **capabilities)["protocolVersion"] == NEWEST
 
