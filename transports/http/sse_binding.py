@@ -100,7 +100,7 @@ class _Stream(EventStream):
         begin, self._begin = self._begin, None
         if begin is None:
             await super().hand_on(event, headers)
-        elif isinstance(event, ServerSentEvent) and event.event == "endpoint":
+        elif isinstance(event, ServerSentEvent) and event.event == "endpoint" and event.data:
             begin(event.data.decode().strip())
         else:
             begin(None)
