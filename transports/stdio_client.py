@@ -105,10 +105,10 @@ class StdioClientTransport:
             try:
                 yield server
             finally:
-                with anyio.CancelScope(shield=True):
-                    await server.aclose()
+                await server.aclose()
         finally:
-            # What the body raised is kept from the group, which would wrap it; its own task raises nothing.
+            # What the body raised is kept from the group, which would wrap it. Its task raises nothing; it is waited
+            # for even if we are cancelled.
             await tasks.__aexit__(None, None, None)
 
     def _start(self) -> "_ServerChannel":

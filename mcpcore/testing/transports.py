@@ -84,33 +84,46 @@ async def _echo(client: Channel, server: Channel) -> None:
         assert await _receive(client, 1) == [message]
 
 
+async def _send_while_receiving(client: Channel, server: Channel) -> None:
+    """A side that waits in `receive` can send."""
+    for one, other in ((client, server), (server, client)):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_receive, one, 1)
+            await anyio.wait_all_tasks_blocked()
+            await _send(one, b"[1]")
+            assert await _receive(other, 1) == [b"[1]"]
+            await _send(other, b"[2]")
+
+
 async def _no_message(client: Channel, server: Channel) -> None:
     """The end of a request that was cancelled is no message on a duplex transport."""
-    await client.send([Outgoing(b"", Kind.END), Outgoing(b"{}", Kind.NOTIFICATION), Outgoing(b"", Kind.END)])
-    await client.send([Outgoing(b"", Kind.END)])
-    await _send(client, b"[]")
-    assert await _receive(server, 2) == [b"{}", b"[]"]
+    for sender, receiver in ((client, server), (server, client)):
+        await sender.send([Outgoing(b"", Kind.END), Outgoing(b"{}", Kind.NOTIFICATION), Outgoing(b"", Kind.END)])
+        await sender.send([Outgoing(b"", Kind.END)])
+        await _send(sender, b"[]")
+        assert await _receive(receiver, 2) == [b"{}", b"[]"]
 
 
 async def _cancelled_receive(client: Channel, server: Channel) -> None:
     """Cancelling `receive` at any moment loses no message."""
-    sent = [b'{"n":%d}' % number for number in range(200)]
-    received: list[bytes] = []
+    for sender, receiver in ((client, server), (server, client)):
+        sent = [b'{"n":%d}' % number for number in range(200)]
+        received: list[bytes] = []
+        for number, message in enumerate(sent):
+            async with anyio.create_task_group() as tasks:
+                with anyio.CancelScope() as scope:
+                    tasks.start_soon(_send_and_cancel, sender, message, number % 10, scope)
+                    while True:
+                        received += await _receive(receiver, 1)
+        received += await _receive(receiver, len(sent) - len(received))
+        assert received == sent
 
-    async def send_and_cancel(message: bytes, delay: int, scope: anyio.CancelScope) -> None:
-        await _send(client, message)
-        for _ in range(delay):
-            await anyio.lowlevel.checkpoint()
-        scope.cancel()
 
-    for number, message in enumerate(sent):
-        async with anyio.create_task_group() as tasks:
-            with anyio.CancelScope() as scope:
-                tasks.start_soon(send_and_cancel, message, number % 10, scope)
-                while True:
-                    received += [incoming.data for incoming in await server.receive()]
-    received += await _receive(server, len(sent) - len(received))
-    assert received == sent
+async def _send_and_cancel(sender: Channel, message: bytes, delay: int, scope: anyio.CancelScope) -> None:
+    await _send(sender, message)
+    for _ in range(delay):
+        await anyio.lowlevel.checkpoint()
+    scope.cancel()
 
 
 async def _client_closes(client: Channel, server: Channel) -> None:
@@ -186,6 +199,7 @@ _CHECKS: Final = (
     _sizes,
     _both_ways,
     _echo,
+    _send_while_receiving,
     _no_message,
     _cancelled_receive,
     _client_closes,

@@ -22,6 +22,7 @@ from mcpcore.exceptions import ServerExited, TransportError
 from mcpcore.protocol.messages import Incoming, Kind, Outgoing
 from mcpcore.testing.transports import check_transport
 from mcpcore.transports import stdio_client
+from mcpcore.transports._stderr import StderrDrain
 from mcpcore.transports.lines import LineChannel
 from mcpcore.transports.stdio_client import INHERITED, StdioClientTransport, stdio
 
@@ -232,6 +233,14 @@ async def test_a_server_that_exits_is_reported_with_command_status_and_the_end_o
     assert sys.executable in failure.command
 
 
+async def test_the_report_waits_for_nobody_to_have_read_the_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def read_nothing(self: StderrDrain) -> None:
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(StderrDrain, "run", read_nothing)  # as if it were always late
+    assert (await exited(python("raise SystemExit('oh no!')"))).stderr_tail == "oh no!"
+
+
 async def test_what_a_server_wrote_before_it_exited_is_received_first() -> None:
     with anyio.fail_after(LIMIT):
         async with python("print('{}', flush=True); 1 / 0").open() as channel:
@@ -370,8 +379,10 @@ async def test_a_process_that_cannot_be_ended_is_left_behind_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     kill_group = os.killpg
+    attempts: list[int] = []
 
     def refuse(group: int, number: int) -> None:
+        attempts.append(number)
         raise PermissionError
 
     monkeypatch.setattr(os, "killpg", refuse)  # as if it had become another user
@@ -381,6 +392,7 @@ async def test_a_process_that_cannot_be_ended_is_left_behind_with_a_warning(
             process = channel._process  # type: ignore[attr-defined]  # to end it after all
     kill_group(process.pid, signal.SIGKILL)
     process.wait()
+    assert attempts[-1] == signal.SIGKILL  # being refused does not mean that there is nobody
     assert [record.message for record in caplog.records] == [
         f"{channel._command} does not end; it is left behind as process {process.pid}"  # type: ignore[attr-defined]
     ]
