@@ -1,5 +1,6 @@
 """The standard error of a server, without a server."""
 
+import io
 import os
 import sys
 from collections.abc import Generator
@@ -57,3 +58,11 @@ async def test_a_tail_without_line_ends_is_cut_anywhere(pipe: tuple[int, int]) -
     os.write(pipe[1], b"x" * 10_000)
     drain.finish()
     assert drain.tail == "x" * 4096
+
+
+async def test_no_more_than_the_tail_is_kept(pipe: tuple[int, int]) -> None:
+    drain = StderrDrain(Input(pipe[0], shared=False), io.StringIO())
+    for _ in range(10):
+        os.write(pipe[1], b"x" * 50_000)
+        drain.finish()
+    assert len(drain._tail) < 2 * 4096

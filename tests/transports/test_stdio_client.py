@@ -274,6 +274,18 @@ os._exit(3)
             await wait_until_gone(child)
 
 
+async def test_nobody_is_signalled_once_the_group_of_a_server_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kill(group: int, number: int) -> None:
+        attempts.append(number)  # somebody else can have the number by now
+
+    attempts: list[int] = []
+    with anyio.fail_after(LIMIT):
+        async with python("raise SystemExit(3)").open() as channel:
+            await failure_of(channel)
+            monkeypatch.setattr(os, "killpg", kill)
+    assert attempts == []
+
+
 async def test_the_exit_of_a_server_is_noticed_although_its_child_holds_the_pipes() -> None:
     code = """
 import os, signal, sys, time
