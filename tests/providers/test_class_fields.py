@@ -124,6 +124,13 @@ def test_a_dataclass() -> None:
     assert [each.init for each in shape(Point).fields] == [True, True, True, False]
     assert not shape(Point).native and not shape(Point).plain
 
+    @dataclasses.dataclass
+    class Simple:
+        a: int
+        b: int = 0
+
+    assert shape(Simple).native and shape(Simple).plain
+
 
 @attrs.define
 class Box:

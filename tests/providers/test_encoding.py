@@ -227,6 +227,13 @@ def test_the_fast_way_refuses_the_same(value: Any) -> None:
         dump_plain(value)
 
 
+def test_the_fast_way_tells_texts_from_numbers_that_json_has_not() -> None:
+    for text in ("NaN", "Infinity", "-Infinity"):
+        assert dump_plain([text])[0] == [text]
+        with pytest.raises(EncodeError, match="is not a number"):
+            dump_plain([decimal.Decimal(text)])
+
+
 def test_nan_is_found_at_any_depth() -> None:
     check_finite({"a": [1.5, None, {"b": (2.5,)}]})
     with pytest.raises(EncodeError):

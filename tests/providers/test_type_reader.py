@@ -86,6 +86,7 @@ def test_spellings_of_one_type_are_one_schema(tp: Any, same_as: Any) -> None:
 def test_an_alias_that_contains_itself_is_a_definition() -> None:
     found = schema(Json)
     assert found["anyOf"][0] == {"type": "object", "additionalProperties": {"$ref": "#/$defs/Json"}}
+    assert list(schema(tuple[Json, Json])["$defs"]) == ["Json"]
     assert read(Json).decode({"a": [None, "x"]}, ()) == {"a": [None, "x"]}
 
 
