@@ -1,11 +1,13 @@
 """The command line: ``mcpcore run``, ``mcpcore list``, ``mcpcore call``."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
-from mcpcore.cli.commands import call_tool, list_offers, run_server
-from mcpcore.cli.loading import LoadError
+from mcpcore.cli.commands import CANNOT_LOAD, call_tool, list_offers, run_server
+from mcpcore.cli.loading import LoadError, UsageError
+from mcpcore.versions import VERSIONS
 
 __all__ = ["main"]
 
@@ -18,6 +20,18 @@ TARGET is one of
   -- COMMAND [ARGUMENT …]  any server that speaks MCP on stdio (list and call)
 """
 
+_CALL = """
+A VALUE is taken as text where the tool's schema takes text, and as JSON elsewhere.
+With a command, a second -- ends it.
+
+  mcpcore call server.py add a=1 b=2
+  mcpcore call server.py search query="two words" 'tags=["a", "b"]'
+  mcpcore call server.py search --arguments '{"query": "two words"}'
+  mcpcore call -- npx -y some-server -- TOOL NAME=VALUE
+
+Exit status: 0 success; 1 the tool answered with an error; 2 wrong command line; 3 the server cannot be loaded, reached or
+understood.
+"""
 
 _commands = {"run": run_server, "list": list_offers, "call": call_tool}
 
@@ -29,25 +43,39 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status: 0 for success; 1 when a tool answered with an error; 2 for a wrong command line; 3 when the
         server cannot be loaded, reached or understood.
     """
-    options = _parser().parse_args(_split(list(sys.argv[1:] if argv is None else argv)))
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = _parser()
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return 2
+    options = parser.parse_args(_split(arguments))
     try:
-        return _commands[options.command](options)
+        status = _commands[options.command](options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # `mcpcore list … | head`; Python would complain once more when it flushes at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except UsageError as error:
+        print(f"mcpcore: {error}", file=sys.stderr)
+        return 2
     except LoadError as error:
         print(f"mcpcore: {error}", file=sys.stderr)
-        return 3
+        return CANNOT_LOAD
 
 
 def _split(argv: list[str]) -> list[str]:
     """Hand a command after ``--`` to argparse as one value: what follows is the server's, options and all.
 
-    In ``mcpcore call -- COMMAND … -- TOOL name=value`` a second ``--`` ends the command.
+    In ``mcpcore call -- COMMAND … -- TOOL name=value`` the last ``--`` ends the command.
     """
     if "--" not in argv:
         return argv
     start = argv.index("--")
-    rest = argv[start + 1 :]
-    end = len(rest) - 1 - rest[::-1].index("--") if "--" in rest else len(rest)
-    command, after = rest[:end], rest[end + 1 :]
+    command, after = argv[start + 1 :], list[str]()
+    if "--" in command and "call" in argv[:start]:
+        end = len(command) - 1 - command[::-1].index("--")
+        command, after = command[:end], command[end + 1 :]
     return [*argv[:start], "\0".join(["", *command]), *after]
 
 
@@ -55,37 +83,47 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mcpcore",
         description="Run and call Model Context Protocol servers.",
-        epilog=_TARGET,
+        epilog=_TARGET + "\nmcpcore COMMAND --help tells more.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(name: str, text: str, epilog: str = "") -> argparse.ArgumentParser:
-        return commands.add_parser(
+        command = commands.add_parser(
             name,
             help=text,
             description=text,
             epilog=_TARGET + epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        command.add_argument("target", metavar="TARGET", help="the server; see below")
+        return command
 
-    run = add("run", "Serve a server object on stdio.")
-    run.add_argument("target", metavar="TARGET")
-
+    add("run", "Serve a server object on stdio.")
     listing = add("list", "List what a server offers.")
     calling = add("call", "Call a tool and print its result.", _CALL)
     for client in (listing, calling):
-        client.add_argument("target", metavar="TARGET")
-        client.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="for each request; 60")
-        client.add_argument("--protocol-version", metavar="REVISION", help="speak only this revision")
+        client.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="for each request; 60")
+        client.add_argument("--protocol-version", choices=VERSIONS, metavar="REVISION", help="speak only this revision")
         client.add_argument("--json", action="store_true", help="print the protocol's JSON instead of text")
-    calling.add_argument("tool", metavar="TOOL")
-    calling.add_argument("arguments", metavar="NAME=VALUE", nargs="*")
+        client.add_argument("--log", action="store_true", help="show what the server writes to its standard error")
+    calling.add_argument("tool", metavar="TOOL", help="the tool's name")
+    calling.add_argument("arguments", metavar="NAME=VALUE", nargs="*", help="its arguments")
     calling.add_argument("--arguments", dest="object", metavar="JSON", help="all arguments as one JSON object")
     return parser
 
 
-_CALL = """
-A VALUE is taken as text where the tool's schema wants text, and as JSON elsewhere.
-With a command, a second -- ends it:  mcpcore call -- npx some-server -- TOOL NAME=VALUE
-"""
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *args: object) -> None:
+        from mcpcore import __version__
+
+        print(f"mcpcore {__version__}")
+        parser.exit()
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text}: give seconds, more than 0")
+    return seconds

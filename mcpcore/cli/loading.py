@@ -5,7 +5,8 @@ import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,7 @@ from typing import Any, Final
 from mcpcore.runtime.server import Server
 from mcpcore.transports.stdio_client import StdioClientTransport, stdio
 
-__all__ = ["LoadError", "client_target", "load_server"]
+__all__ = ["LoadError", "UsageError", "client_target", "load_server"]
 
 _NAMES: Final = ("mcp", "server", "app")
 
@@ -23,17 +24,26 @@ class LoadError(Exception):
     """The target cannot be loaded; the message says why and what would work."""
 
 
-def client_target(target: str) -> StdioClientTransport | str:
-    """Return what a `Client` connects to: a URL as it is, anything else as a process of its own."""
+class UsageError(Exception):
+    """The command line makes no sense; the message says what would."""
+
+
+def client_target(target: str, on_stderr: Callable[[str], object]) -> StdioClientTransport | str:
+    """Return what a `Client` connects to: a URL as it is, anything else as a process of its own.
+
+    Args:
+        target: See the command line's help.
+        on_stderr: Called with each line that the process writes to its standard error.
+    """
     if target.startswith(("http://", "https://")):
         return target
     if target.startswith("\0"):
         command = target[1:].split("\0")
         if not command[0]:
-            raise LoadError("give a command after --")
-        return stdio(*command)
+            raise UsageError("give a command after --")
+        return stdio(*command, stderr=on_stderr)
     _locate(target)  # a clear error now is better than one from the child process
-    return stdio(sys.executable, "-m", "mcpcore", "run", target, inherit_env=True)
+    return stdio(sys.executable, "-m", "mcpcore", "run", target, inherit_env=True, stderr=on_stderr)
 
 
 def load_server(target: str) -> Server:
@@ -44,17 +54,32 @@ def load_server(target: str) -> Server:
     Raises:
         LoadError: There is no such file, module or object, or it is no server.
     """
+    if target.startswith(("\0", "http://", "https://")):
+        raise UsageError("run takes a server object, as file.py or module; a command or a URL serves by itself")
     place, name = _locate(target)
     with _stdout_on_stderr():
-        module = _import(place)
-        candidate = _find(module, name, target)
-        if not isinstance(candidate, Server) and callable(candidate):
-            candidate = candidate()
-        if inspect.isawaitable(candidate):
-            candidate = _await(candidate)
+        try:
+            candidate = _find(_import(place), name, target)
+            if not isinstance(candidate, Server) and callable(candidate):
+                candidate = candidate()
+            if inspect.isawaitable(candidate):
+                candidate = _await(candidate)
+        except LoadError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the target's code raises
+            raise LoadError(f"{target} cannot be loaded\n{_own_traceback(error)}") from None
     if not isinstance(candidate, Server):
         raise LoadError(f"{target}: {type(candidate).__name__} is no mcpcore.Server")
     return candidate
+
+
+def _own_traceback(error: Exception) -> str:
+    """Format a traceback without what is above the target's code, so that people see their own lines first."""
+    above = (os.path.dirname(__file__), os.path.dirname(importlib.__file__), "<frozen importlib")
+    found = error.__traceback__
+    while found is not None and found.tb_frame.f_code.co_filename.startswith(above):
+        found = found.tb_next
+    return "".join(traceback.format_exception(error.with_traceback(found))).rstrip()
 
 
 def _locate(target: str) -> tuple[Path | str, str | None]:
@@ -94,12 +119,15 @@ def _import(place: Path | str) -> ModuleType:
 def _find(module: ModuleType, name: str | None, target: str) -> Any:
     if name is not None:
         if not hasattr(module, name):
-            raise LoadError(f"{target}: the module has no {name!r}")
+            servers = [known for known, value in vars(module).items() if isinstance(value, Server)]
+            raise LoadError(f"{target}: there is no {name!r}; servers there: {', '.join(servers) or 'none'}")
         return getattr(module, name)
-    for known in _NAMES:
-        if hasattr(module, known):
-            return getattr(module, known)
-    raise LoadError(f"{target}: found none of {', '.join(_NAMES)}; name the server as {target}:NAME")
+    found = {known: getattr(module, known) for known in _NAMES if hasattr(module, known)}
+    for candidate in found.values():
+        if isinstance(candidate, Server) or inspect.isfunction(candidate):
+            return candidate
+    others = "".join(f"; {known} is a {type(value).__name__}" for known, value in found.items())
+    raise LoadError(f"{target}: no mcpcore.Server is called {', '.join(_NAMES)}{others}. Name it: {target}:NAME")
 
 
 def _await(awaitable: Any) -> Any:
@@ -112,7 +140,7 @@ def _await(awaitable: Any) -> Any:
 
 
 @contextmanager
-def _stdout_on_stderr() -> Iterator[None]:
+def _stdout_on_stderr() -> Generator[None]:
     """Point descriptor 1 at standard error, for prints and child processes alike."""
     sys.stdout.flush()
     saved = os.dup(1)
