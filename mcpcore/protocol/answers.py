@@ -11,7 +11,8 @@ from msgspec import UNSET, Raw, Struct
 
 from mcpcore.exceptions import LocalProtocolError
 from mcpcore.protocol import codec
-from mcpcore.protocol.connection import Inbound, decoder_of, encode_fitted, take_meta
+from mcpcore.protocol.exchanges import Inbound
+from mcpcore.protocol.fitting import decoder_of, encode_fitted, take_meta
 from mcpcore.types._base import Object
 from mcpcore.types.elicitation import ElicitParams
 from mcpcore.types.jsonrpc import (

@@ -18,18 +18,7 @@ from mcpcore.exceptions import LocalProtocolError
 from mcpcore.limits import Limits
 from mcpcore.protocol import codec
 from mcpcore.protocol._tables import EXCHANGE, ExchangeStep, advance
-from mcpcore.protocol.connection import (
-    Batch,
-    Connection,
-    Inbound,
-    Outbound,
-    check_versions,
-    decoder_of,
-    encode_fitted,
-    take_meta,
-    unknown_method,
-    without,
-)
+from mcpcore.protocol.connection import Connection, check_versions, unknown_method
 from mcpcore.protocol.events import (
     Event,
     InputRequired,
@@ -43,6 +32,8 @@ from mcpcore.protocol.events import (
     SubscriptionNotified,
     VersionNegotiated,
 )
+from mcpcore.protocol.exchanges import Batch, Inbound, Outbound
+from mcpcore.protocol.fitting import decoder_of, encode_fitted, take_meta, without
 from mcpcore.protocol.messages import Incoming, Unanswered
 from mcpcore.protocol.mirroring import HeaderMap, mirror
 from mcpcore.protocol.negotiation import Discover, Fail, Initialize, Settled, Step, VersionNegotiator

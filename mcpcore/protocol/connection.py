@@ -10,15 +10,13 @@ Calling a ``send_*`` method out of turn raises `LocalProtocolError` and queues n
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from mcpcore.exceptions import LocalProtocolError
 from mcpcore.limits import Limits
 from mcpcore.protocol import codec
-from mcpcore.protocol._tables import EXCHANGE, Exchange, ExchangeStep, advance
+from mcpcore.protocol._tables import EXCHANGE, ExchangeStep, advance
 from mcpcore.protocol.events import (
-    Caller,
     ConnectionClosed,
     ErrorReceived,
     Event,
@@ -30,81 +28,16 @@ from mcpcore.protocol.events import (
     RequestLost,
     ResultReceived,
 )
+from mcpcore.protocol.exchanges import Batch, Inbound, Outbound
+from mcpcore.protocol.fitting import decode_leniently, decoder_of, encode_fitted, take_meta
 from mcpcore.protocol.messages import Incoming, Kind, Outgoing, Unanswered
 from mcpcore.types._base import Object
-from mcpcore.types.content import UnknownContent
 from mcpcore.types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Envelope, ErrorData, RequestId
-from mcpcore.types.meta import LogLevel, ProgressToken
 from mcpcore.types.methods import Method
-from mcpcore.types.revisions import fitter
-from mcpcore.types.subscriptions import SubscriptionFilter
 from mcpcore.types.utilities import CancelledParams, ProgressParams
 from mcpcore.versions import VERSIONS
 
 __all__ = ["Connection"]
-
-_decoder_of: dict[type, Callable[[Any], Any]] = {}
-
-
-def decoder_of(kind: type) -> Callable[[Any], Any]:
-    """Return the function that decodes JSON into ``kind``, built once."""
-    decoder = _decoder_of.get(kind)
-    if decoder is None:
-        decoder = _decoder_of[kind] = msgspec.json.Decoder(kind).decode
-    return decoder
-
-
-class Batch:
-    """Answers to one JSON-RPC batch, held until all of them are there (2025-03-26, basic, "Batching")."""
-
-    def __init__(self, tag: Any) -> None:
-        self.tag = tag
-        self.open = 0
-        self.answers: list[bytes] = []
-
-
-class Inbound(Struct, gc=False):
-    """A request of the peer that has not been answered.
-
-    Args:
-        method: Its row.
-        version: The revision that it belongs to.
-        tag: Of the message that brought it.
-        batch: Of which it is a member.
-        caller: Who asks (server).
-        progress_token: Given where the peer wants to hear of progress.
-        log_level: From which severity on the client wants log messages of this request (modern).
-        progress: What was reported last.
-        granted: What a subscription gets; None before it is acknowledged, and for every other request.
-    """
-
-    method: Method
-    version: str
-    tag: Any = None
-    batch: Batch | None = None
-    caller: Caller | None = None
-    progress_token: ProgressToken | None = None
-    log_level: LogLevel | None = None
-    progress: float | None = None
-    granted: SubscriptionFilter | None = None
-    state: Exchange = Exchange.OPEN
-
-
-class Outbound(Struct):
-    """A request of ours that has not been answered.
-
-    Args:
-        method: Its row.
-        params: As encoded, without what the core adds.
-        meta: What the caller wanted in ``_meta``.
-        progress: Progress has been asked for.
-    """
-
-    method: Method
-    params: bytes = codec.EMPTY
-    meta: dict[str, Any] = {}
-    progress: bool = False
-    state: Exchange = Exchange.OPEN
 
 
 class Connection:
@@ -564,66 +497,6 @@ def check_versions(versions: Sequence[str]) -> None:
     unknown = [version for version in versions if version not in VERSIONS]
     if unknown or not versions:
         raise ValueError(f"versions={tuple(versions)!r}: give some of {', '.join(VERSIONS)}")
-
-
-def encode_fitted(value: Object | Raw, version: str) -> bytes:
-    """Encode ``value`` in the shape of ``version``."""
-    if type(value) is Raw:
-        return bytes(value)
-    fit = fitter(type(value), version)
-    return codec.encode(value if fit is None else fit(value))
-
-
-def take_meta(value: Object) -> tuple[Object, dict[str, Any]]:
-    """Return ``value`` without its ``_meta``, and the members of that."""
-    meta: Any = getattr(value, "meta", None)
-    if meta is None or meta is UNSET:
-        return value, {}
-    if isinstance(meta, Raw):
-        members = msgspec.json.decode(meta, type=dict[str, Any] | None)
-        return msgspec.structs.replace(value, meta=UNSET), members or {}
-    return msgspec.structs.replace(value, meta=None), meta
-
-
-def without(value: Object, *members: str) -> Object:
-    """Return ``value`` with these members absent, where it has them."""
-    changes = {name: None for name in members if getattr(value, name, None) is not None}
-    return msgspec.structs.replace(value, **changes) if changes else value
-
-
-def decode_leniently(method: Method, raw: Raw) -> tuple[Any, tuple[str, ...]]:
-    """Decode a result of which parts may be broken: keep the good items of its list and tell about the rest.
-
-    Content of a type that is not known is kept as it came. Members that are null count as absent, and the list is
-    empty when it is absent: some languages write an empty list as null.
-
-    Raises:
-        msgspec.DecodeError: It is broken elsewhere.
-    """
-    kind = method.result
-    assert kind is not None
-    given: dict[str, Raw] = msgspec.json.decode(raw, type=dict[str, Raw])
-    members = {name: value for name, value in given.items() if not codec.absent(value)}
-    if method.items is None:
-        return decoder_of(kind)(codec.encode(members)), ()
-    field = next(f for f in msgspec.structs.fields(kind) if f.name == method.items)
-    items: list[Raw] = msgspec.json.decode(members.pop(field.encode_name, b"[]"), type=list[Raw])
-    item_decoder = msgspec.json.Decoder(field.type).decode
-    kept: list[Any] = []
-    skipped: list[str] = []
-    for index, item in enumerate(items):
-        try:
-            kept += item_decoder(b"".join((b"[", item, b"]")))
-        except codec.UNDECODABLE as error:
-            unknown = UnknownContent.found(item) if field.encode_name == "content" else None
-            if unknown is not None:
-                kept.append(unknown)
-            else:
-                skipped.append(f"{field.encode_name}[{index}]: {error}")
-    rest = codec.encode({**members, field.encode_name: []})
-    result = decoder_of(kind)(rest)
-    setattr(result, method.items, kept)
-    return result, tuple(skipped)
 
 
 def _is_finite(value: float) -> bool:

@@ -5,34 +5,24 @@ one for each modern HTTP request. Whether a request is legacy or modern is a pro
 `ServerConnection._receive_request`), so both eras work side by side on one connection.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from mcpcore.exceptions import LocalProtocolError
-from mcpcore.limits import Limits
 from mcpcore.protocol import codec
 from mcpcore.protocol._tables import EXCHANGE, SESSION, ExchangeStep, Session, SessionStep, advance
-from mcpcore.protocol.answers import Stamps, allowed_error, can_elicit, lacking, missing_capabilities, required_visits
-from mcpcore.protocol.connection import (
-    NO_BATCHES,
-    Batch,
-    Connection,
-    Inbound,
-    Outbound,
-    check_versions,
-    decoder_of,
-    encode_fitted,
-    take_meta,
-    unknown_method,
-)
+from mcpcore.protocol.answers import allowed_error, lacking, missing_capabilities, required_visits
+from mcpcore.protocol.connection import NO_BATCHES, Connection, unknown_method
 from mcpcore.protocol.events import Caller, Event, MessageIgnored, RequestReceived, SessionReady
+from mcpcore.protocol.exchanges import Batch, Inbound, Outbound
+from mcpcore.protocol.fitting import decoder_of, encode_fitted, take_meta
 from mcpcore.protocol.messages import Incoming, Kind
-from mcpcore.protocol.mirroring import HeaderMap, method_mismatch, mismatch, version_mismatch
+from mcpcore.protocol.mirroring import method_mismatch, mismatch, version_mismatch
+from mcpcore.protocol.request_meta import NO_CAPABILITIES, RequestMetaReader
+from mcpcore.protocol.server_config import ServerConfig
 from mcpcore.protocol.subscriptions import CHANGES, grant, wants
 from mcpcore.types._base import Object
 from mcpcore.types.jsonrpc import (
@@ -46,19 +36,14 @@ from mcpcore.types.jsonrpc import (
     RequestId,
 )
 from mcpcore.types.lifecycle import (
-    ClientCapabilities,
     DiscoverResult,
     EmptyResult,
-    Implementation,
     InitializeParams,
     InitializeResult,
-    ServerCapabilities,
 )
 from mcpcore.types.logging import LOG_LEVELS, LogMessageParams, SetLevelParams
 from mcpcore.types.meta import (
-    CLIENT_CAPABILITIES,
     PROGRESS_TOKEN,
-    PROTOCOL_VERSION,
     SUBSCRIPTION_ID,
     LogLevel,
     RequestMetaObject,
@@ -68,16 +53,13 @@ from mcpcore.types.resources import ResourceUpdatedParams, SubscribeParams
 from mcpcore.types.subscriptions import AcknowledgedParams, SubscriptionFilter
 from mcpcore.types.tools import CallToolParams
 from mcpcore.types.utilities import CancelledParams, EmptyParams, InputRequiredResult
-from mcpcore.versions import LATEST_LEGACY, LATEST_MODERN, LEGACY_VERSIONS, MODERN_VERSIONS, VERSIONS, Era
+from mcpcore.versions import LATEST_LEGACY, LEGACY_VERSIONS, VERSIONS, Era
 
-__all__ = ["ServerConfig", "ServerConnection", "can_elicit"]
+__all__ = ["ServerConfig", "ServerConnection"]
 
-_NO_META: Final = RequestMetaObject()
-_NO_CAPABILITIES: Final = ClientCapabilities()
 _SEVERITY: Final = {level: rank for rank, level in enumerate(LOG_LEVELS)}
 _FALLBACK_VERSION: Final = "2025-03-26"
 """The revision of a legacy request that names none (2025-06-18, basic/transports, "Protocol Version Header")."""
-_REMEMBERED: Final = 4096  # bytes of a ``_meta`` that are worth keeping for comparison with the next
 _LACKS_VERSION: Final = ErrorData(INVALID_PARAMS, "Invalid params: _meta lacks io.modelcontextprotocol/protocolVersion")
 _LACKS_CAPABILITIES: Final = ErrorData(
     INVALID_PARAMS, "Invalid params: _meta lacks io.modelcontextprotocol/clientCapabilities"
@@ -86,82 +68,7 @@ LISTEN: Final = "subscriptions/listen"
 _LISTEN: Final = methods_of(Direction.TO_SERVER, VERSIONS[-1])[LISTEN]
 _CALL_TOOL: Final = methods_of(Direction.TO_SERVER, VERSIONS[-1])["tools/call"]
 _UNKNOWN: Final = (Method("", Direction.TO_SERVER, EmptyParams, EmptyResult, ()), decoder_of(EmptyParams))
-_decode_meta: Final = decoder_of(RequestMetaObject)
 _OPENING_BRACE: Final = ord("{")
-
-
-class _Signs(Struct):
-    """What tells the era of a request."""
-
-    version: Any = msgspec.field(name=PROTOCOL_VERSION, default=None)
-    capabilities: Any = msgspec.field(name=CLIENT_CAPABILITIES, default=None)
-
-
-class _Signed(Struct):
-    meta: _Signs | None = msgspec.field(name="_meta", default=None)
-
-
-_NO_SIGNS: Final = _Signs()
-_decode_signs: Final = decoder_of(_Signed)
-
-
-@dataclass(frozen=True)
-class ServerConfig:
-    """What a server is, shared by all its connections.
-
-    Args:
-        info: Name, version and so on.
-        capabilities: What it offers. A method whose capability is missing does not exist: -32601.
-        instructions: For the model; optional.
-        versions: The revisions to speak.
-        extensions: Further methods, one row each.
-        ttl_ms: How long results of cacheable methods stay fresh, in milliseconds, where a result does not say.
-        cache_scope: Who may cache them: ``public`` or ``private``.
-        limits: See `Limits`.
-        header_map: Which arguments of a tool HTTP mirrors, by the tool's name; None where none are.
-
-    Raises:
-        ValueError: No revisions, or one that mcpcore does not speak, or caching hints that do not exist.
-    """
-
-    info: Implementation
-    capabilities: ServerCapabilities
-    instructions: str | None = None
-    versions: tuple[str, ...] = VERSIONS
-    extensions: tuple[Method, ...] = ()
-    ttl_ms: int = 0
-    cache_scope: str = "private"
-    limits: Limits = field(default_factory=Limits)
-    header_map: Callable[[str], HeaderMap | None] | None = None
-    legacy_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    modern_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    legacy: dict[str, dict[str, Method]] = field(init=False, repr=False, compare=False)
-    modern: dict[str, dict[str, Method]] = field(init=False, repr=False, compare=False)
-    requests: dict[str, tuple[Method, Callable[[Any], Any]]] = field(init=False, repr=False, compare=False)
-    notifications: dict[str, Method] = field(init=False, repr=False, compare=False)
-    stamps: Stamps = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        check_versions(self.versions)
-        derive: Callable[[str, Any], None] = partial(object.__setattr__, self)  # it is frozen from now on
-        for era, known in (("legacy", LEGACY_VERSIONS), ("modern", MODERN_VERSIONS)):
-            spoken = tuple(version for version in known if version in self.versions)
-            derive(f"{era}_versions", spoken)
-            derive(era, {version: self._served(version) for version in spoken})
-        rows = {name: row for version in VERSIONS for name, row in self._rows(version).items()}
-        requests = {name: (row, decoder_of(row.params)) for name, row in rows.items() if row.result is not None}
-        derive("requests", requests)
-        derive("notifications", {name: row for name, row in rows.items() if row.result is None})
-        derive("stamps", Stamps(self.info, self.ttl_ms, self.cache_scope))
-
-    def _served(self, version: str) -> dict[str, Method]:
-        """The requests that are answered in ``version``."""
-        rows = self._rows(version).items()
-        capabilities = self.capabilities
-        return {name: row for name, row in rows if row.result is not None and declared(capabilities, row.capability)}
-
-    def _rows(self, version: str) -> Mapping[str, Method]:
-        return methods_of(Direction.TO_SERVER, version, self.extensions)
 
 
 class ServerConnection(Connection):
@@ -183,10 +90,10 @@ class ServerConnection(Connection):
         self._version = session_version or (
             _FALLBACK_VERSION if _FALLBACK_VERSION in spoken else max(spoken, default="")
         )
-        self._caller = Caller(None, _NO_CAPABILITIES, self._version, Era.LEGACY)
+        self._caller = Caller(None, NO_CAPABILITIES, self._version, Era.LEGACY)
         self._threshold: LogLevel = "info"
         self._watched: set[str] = set()
-        self._known_meta: tuple[bytes, RequestMetaObject, Caller | None] = (b"", _NO_META, None)
+        self._meta = RequestMetaReader()
 
     @property
     def session(self) -> Caller | None:
@@ -217,12 +124,12 @@ class ServerConnection(Connection):
             params = decode(raw)
             if row is _CALL_TOOL and params.arguments is not UNSET:
                 _check_arguments(params)
-            meta = self._read_meta(params.meta)
+            meta = self._meta.read(params.meta)
         except codec.UNDECODABLE as error:
             if raw is not codec.EMPTY and codec.absent(raw):
                 envelope.params = UNSET
                 return self._receive_request(message, envelope, id, batch)
-            params, meta = ErrorData(INVALID_PARAMS, f"Invalid params: {error}"), self._meta_of_broken(raw)
+            params, meta = ErrorData(INVALID_PARAMS, f"Invalid params: {error}"), self._meta.read_signs(raw)
 
         if meta.protocol_version is not None and self.config.modern_versions:
             return self._receive_modern(message, id, batch, name, params, meta)
@@ -246,7 +153,7 @@ class ServerConnection(Connection):
             problem = mismatch(headers, row, params, mirrored)
             if problem is not None:
                 return [self._reject(problem, message, id, batch)]
-        caller = self._caller_of(meta)
+        caller = self._meta.caller_of(meta)
         exchange = Inbound(row, caller.version, message.tag, None, caller, meta.progress_token, meta.log_level)
         if row is _LISTEN:  # neither is ever sent on the stream of a subscription
             exchange.progress_token = exchange.log_level = None
@@ -309,43 +216,6 @@ class ServerConnection(Connection):
         if row is None:
             return unknown_method(name)
         return ErrorData(INVALID_REQUEST, f"Invalid Request: {name} came before initialize; send initialize first")
-
-    def _read_meta(self, raw: Any) -> RequestMetaObject:
-        """Decode the reserved members of ``_meta``. A modern client sends the same bytes each time: remember the last.
-
-        Nothing is inferred from an earlier request by that: equal bytes have equal meaning.
-        """
-        if raw is UNSET:
-            return _NO_META
-        data = bytes(raw)
-        if data == self._known_meta[0]:
-            return self._known_meta[1]
-        if data == b"null":
-            return _NO_META
-        meta: RequestMetaObject = _decode_meta(data)
-        if len(data) <= _REMEMBERED:
-            self._known_meta = (data, meta, None)
-        return meta
-
-    def _meta_of_broken(self, params: Any) -> RequestMetaObject:
-        """Read what tells the era of parameters that do not decode. Values of the wrong type count as good ones here."""
-        try:
-            meta = _decode_signs(params).meta or _NO_SIGNS
-        except codec.UNDECODABLE:
-            return _NO_META
-        version = meta.version if meta.version is None or isinstance(meta.version, str) else LATEST_MODERN
-        capabilities = None if meta.capabilities is None else _NO_CAPABILITIES
-        return RequestMetaObject(protocol_version=version, client_capabilities=capabilities)
-
-    def _caller_of(self, meta: RequestMetaObject) -> Caller:
-        data, known, caller = self._known_meta
-        if known is meta and caller is not None:
-            return caller
-        capabilities = meta.client_capabilities or _NO_CAPABILITIES
-        caller = Caller(meta.client_info, capabilities, meta.protocol_version or "", Era.MODERN)
-        if known is meta:
-            self._known_meta = (data, meta, caller)
-        return caller
 
     def _may_refuse(self, id: RequestId | UnsetType) -> bool:
         return True

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from mcpcore.protocol.connection import decoder_of
+from mcpcore.protocol.fitting import decoder_of
 from mcpcore.types._base import Object
 from mcpcore.types.methods import METHODS
 from mcpcore.types.resources import ResourceUpdatedParams

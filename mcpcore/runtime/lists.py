@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Raw
 
 from mcpcore.exceptions import McpError
-from mcpcore.protocol.connection import encode_fitted
+from mcpcore.protocol.fitting import encode_fitted
 from mcpcore.providers.registry import Registry
 from mcpcore.providers.signature import Kind
 from mcpcore.runtime.request import Request

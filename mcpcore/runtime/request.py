@@ -10,8 +10,8 @@ from msgspec import UNSET, Raw
 
 from mcpcore.exceptions import CapabilityError, ConnectionLost, McpError, PeerError, RemoteProtocolError
 from mcpcore.protocol.answers import missing_capabilities
-from mcpcore.protocol.connection import encode_fitted
 from mcpcore.protocol.events import Caller, ErrorReceived, NotificationReceived, RequestReceived, ResultReceived
+from mcpcore.protocol.fitting import encode_fitted
 from mcpcore.protocol.messages import RequestScope
 from mcpcore.protocol.request_state import Claims, digest, open_state, seal_state
 from mcpcore.providers.markers import Demand, Injection, Log, Progress, RequestMeta

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw
 
 from mcpcore.exceptions import LocalProtocolError
 from mcpcore.protocol.answers import Stamps, allowed_error, can_elicit, lacking, missing_capabilities, required_visits
-from mcpcore.protocol.connection import Inbound
+from mcpcore.protocol.exchanges import Inbound
 from mcpcore.types import (
     CallToolResult,
     ClientCapabilities,

@@ -11,8 +11,9 @@ from support.connected import connected
 
 from mcpcore.exceptions import LocalProtocolError, RemoteProtocolError
 from mcpcore.limits import Limits
-from mcpcore.protocol.connection import Connection, check_versions, take_meta, unknown_method, without
+from mcpcore.protocol.connection import Connection, check_versions, unknown_method
 from mcpcore.protocol.events import ConnectionClosed, MessageRejected, RequestCancelled, RequestReceived
+from mcpcore.protocol.fitting import take_meta, without
 from mcpcore.protocol.messages import Incoming, Kind, Outgoing
 from mcpcore.protocol.server import ServerConfig, ServerConnection
 from mcpcore.types import (

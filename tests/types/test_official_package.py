@@ -9,8 +9,8 @@ from support.connected import connected
 from support.instances import full, minimal
 
 from mcpcore.protocol import codec
-from mcpcore.protocol.connection import encode_fitted
 from mcpcore.protocol.events import RequestReceived
+from mcpcore.protocol.fitting import encode_fitted
 from mcpcore.types import CancelledParams, ElicitParams, ListenParams
 from mcpcore.types.methods import METHODS, Direction, Method
 

@@ -15,8 +15,8 @@ from support.instances import full, minimal
 from support.schemas import definitions, errors, method_names, strict_errors
 
 from mcpcore.protocol import codec
-from mcpcore.protocol.connection import encode_fitted
 from mcpcore.protocol.events import InputRequired, RequestReceived
+from mcpcore.protocol.fitting import encode_fitted
 from mcpcore.protocol.messages import Incoming, Outgoing
 from mcpcore.types import (
     LOG_LEVELS,
