@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments:
         parser.print_help(sys.stderr)
         return 2
-    options = parser.parse_args(_split(arguments))
+    options = _options(parser, _split(arguments))
     try:
         status = _commands[options.command](options)
         sys.stdout.flush()
@@ -64,6 +64,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return CANNOT_LOAD
 
 
+def _options(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespace:
+    options, rest = parser.parse_known_args(argv)
+    if options.command == "call" and not any(argument.startswith("-") for argument in rest):
+        options.arguments += rest  # argparse does not see those that stand behind an option
+    elif rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return options
+
+
 def _split(argv: list[str]) -> list[str]:
     """Hand a command after ``--`` to argparse as one value: what follows is the server's, options and all.
 
@@ -76,7 +85,7 @@ def _split(argv: list[str]) -> list[str]:
     if "--" in command and "call" in argv[:start]:
         end = len(command) - 1 - command[::-1].index("--")
         command, after = command[:end], command[end + 1 :]
-    return [*argv[:start], "\0".join(["", *command]), *after]
+    return [*argv[:start], "\0" + "\0".join(command), *after]
 
 
 def _parser() -> argparse.ArgumentParser:

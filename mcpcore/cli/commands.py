@@ -49,10 +49,11 @@ def _with_client(options: argparse.Namespace, use: Callable[[Client], Awaitable[
     try:
         return anyio.run(connect)
     except ServerExited as error:
-        if error.returncode == CANNOT_LOAD and error.stderr_tail.startswith("mcpcore: "):  # it was `mcpcore run`
-            raise LoadError(error.stderr_tail.removeprefix("mcpcore: ")) from None
+        _, said, why = f"\n{error.stderr_tail}".rpartition("\nmcpcore: ")
+        if error.returncode == CANNOT_LOAD and said:  # it was `mcpcore run`
+            raise LoadError(why) from None
         raise LoadError(str(error)) from None
-    except MCPCoreError as error:
+    except (MCPCoreError, ImportError) as error:  # HTTP needs a package that need not be installed
         raise LoadError(f"{error}{log.hint}") from None
     except KeyboardInterrupt:
         return 130

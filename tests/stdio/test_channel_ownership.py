@@ -11,6 +11,7 @@ from support.program import Program, call, initialize
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="descriptors of POSIX")
 
 SERVER = str(Path(__file__).with_name("server.py"))
+EXAMPLE = Path(__file__).parents[2] / "examples" / "order_service" / "server.py"
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -81,6 +82,16 @@ def test_what_is_printed_before_serving_is_flushed_to_where_it_was_meant_or_kept
         program.close_input()
         assert program.wait() == 0
         assert ("Starting..." in program.stderr) == ("flush" not in code)
+
+
+def test_the_example_speaks_the_protocol_and_nothing_else() -> None:
+    with Program([sys.executable, "-W", "error", str(EXAMPLE)]) as program:
+        program.open()
+        assert len(program.result({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})["tools"]) == 6
+        order = program.result(call(2, "get_order", {"orderId": "ORD-10002"}))["structuredContent"]
+        assert order["orderId"] == "ORD-10002" and "shipment" not in order
+        assert program.result(call(3, "get_order", {"orderId": "ORD-99999"}))["isError"] is True
+        finish(program)
 
 
 def test_a_framework_that_nobody_configured_is_silent_about_what_is_normal(backend: str) -> None:

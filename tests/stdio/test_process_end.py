@@ -60,11 +60,7 @@ def test_a_tool_that_does_not_end_cannot_keep_it(backend: str, tool: str) -> Non
 
 @pytest.mark.parametrize(
     "code",
-    [
-        "tick_for_ever()",
-        "threading.Timer(600, print).start()",
-        "threading.Thread(target=time.sleep, args=(600,)).start()",
-    ],
+    ["tick_for_ever()", "threading.Timer(600, print).start()"],
 )
 def test_threads_of_its_own_cannot_keep_it(backend: str, code: str) -> None:
     with start(backend, code) as program:
@@ -128,8 +124,10 @@ def test_a_client_that_stops_reading_does_not_keep_it(backend: str) -> None:
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("doing", ["nothing", "sleep", "block"])
+@pytest.mark.parametrize(
+    ("number", "doing"),
+    [*((number, "nothing") for number in SIGNALS), (signal.SIGINT, "sleep"), (signal.SIGTERM, "block")],
+)
 def test_a_signal_ends_it_with_the_status_that_shells_give_it(backend: str, number: signal.Signals, doing: str) -> None:
     with start(backend) as program:
         program.open()
