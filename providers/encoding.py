@@ -1,6 +1,6 @@
 """Writes any Python value as JSON, by what it is and not by what was declared.
 
-msgspec writes most values itself; `unsupported` is its hook for the rest. It cannot be asked about four things:
+msgspec writes most values itself; `to_json` is its hook for the rest. It cannot be asked about four things:
 named tuples (it writes arrays), sets (it writes them in no order), NaN and infinity (it writes null), and members
 that are None and should be left out. For values that may hold one of those there is `to_json`.
 """
@@ -28,6 +28,9 @@ from mcpcore.providers.class_fields import ClassShape, class_shape
 __all__ = ["EncodeError", "check_finite", "dump", "dump_plain", "to_json"]
 
 
+_encode: Final = msgspec.json.Encoder().encode
+
+
 class EncodeError(MCPCoreError):
     """A value has no JSON form: NaN or infinity, an object of no known kind, a structure that holds itself."""
 
@@ -41,16 +44,28 @@ def dump(value: Any, *, omit_none: bool = False) -> tuple[Any, bytes]:
     Raises:
         EncodeError: There is no JSON form.
     """
-    return _written(lambda: to_json(value, omit_none=omit_none))
+    try:
+        builtins = to_json(value, omit_none=omit_none)
+        return builtins, _encode(builtins)
+    except (RecursionError, UnicodeEncodeError) as exc:
+        raise _refusal(exc) from None
 
 
-def dump_plain(value: Any) -> tuple[Any, bytes]:
-    """Do as `dump`, faster, for values of a type of which `mcpcore.providers.nodes.is_plain` holds."""
-    builtins, data = _written(lambda: msgspec.to_builtins(value, str_keys=True, enc_hook=_unsupported))
-    # msgspec writes NaN as null and says nothing, so only a null can hide one; Decimal spells it out.
+def dump_plain(value: Any, *, decimals: bool) -> tuple[Any, bytes]:
+    """Do as `dump`, faster, for values of a type of which `mcpcore.providers.nodes.is_plain` holds.
+
+    Args:
+        decimals: There may be a `Decimal` in it.
+    """
+    try:
+        builtins = msgspec.to_builtins(value, str_keys=True, enc_hook=to_json)
+        data = _encode(builtins)
+    except (RecursionError, UnicodeEncodeError, TypeError) as exc:  # the last for keys that are no strings
+        raise _refusal(exc) from exc
+    # msgspec writes NaN as null and says nothing, so only a null can hide one; a Decimal is spelled out.
     if b"null" in data:
         check_finite(builtins)
-    if b'NaN"' in data or b'Infinity"' in data:
+    if decimals and (b'NaN"' in data or b'Infinity"' in data):
         to_json(value)
     return builtins, data
 
@@ -156,20 +171,12 @@ def _write_pydantic(writer: _Writer, value: Any) -> Any:
         raise EncodeError(f"pydantic cannot write it: {exc}") from exc
 
 
-def _unsupported(value: Any) -> Any:
-    return to_json(value)
-
-
-def _written(make: Callable[[], Any]) -> tuple[Any, bytes]:
-    try:
-        builtins = make()
-        return builtins, msgspec.json.encode(builtins)
-    except RecursionError:
-        raise EncodeError("it is nested too deeply, or holds itself") from None
-    except UnicodeEncodeError:
-        raise EncodeError("a text holds half of a surrogate pair") from None
-    except TypeError as exc:  # msgspec, of keys that are no strings
-        raise EncodeError(str(exc)) from exc
+def _refusal(exc: Exception) -> EncodeError:
+    if isinstance(exc, RecursionError):
+        return EncodeError("it is nested too deeply, or holds itself")
+    if isinstance(exc, UnicodeEncodeError):
+        return EncodeError("a text holds half of a surrogate pair")
+    return EncodeError(str(exc))
 
 
 def _finite(value: float) -> float:

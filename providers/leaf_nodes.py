@@ -1,6 +1,7 @@
 """Nodes of types that have no parts: anything, scalars, texts of some format, enumerations."""
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -102,6 +103,7 @@ class TextNode(Node):
         self.noun = noun
         self.parse = parse or self._parse_natively
         self.exact = parse is None
+        self.decimal = cls is Decimal
 
     def constrain(self, constraints: Constraints, *, native: bool) -> None:
         super().constrain(constraints, native=native)

@@ -23,7 +23,7 @@ from mcpcore.exceptions import DefinitionError
 from mcpcore.providers.definitions import Definitions, Schema, fold
 from mcpcore.providers.validation import pointer
 
-__all__ = ["Constraints", "Mismatch", "Node", "Path", "admits", "document", "is_exact", "is_plain"]
+__all__ = ["Constraints", "Mismatch", "Node", "Path", "admits", "document", "has_decimals", "is_exact", "is_plain"]
 
 Path = tuple[str | int, ...]
 Constraints = dict[str, Any]
@@ -45,6 +45,8 @@ class Node(ABC):
     as_written = True
     plain = True
     hashable = True
+    decimal = False
+    """Values are of the one type that spells NaN out."""
     reads_fields = False
     """msgspec reads the annotations below this node by itself."""
     tag: tuple[str, str | int] | None = None
@@ -118,6 +120,11 @@ def is_exact(node: Node) -> bool:
 def is_plain(node: Node) -> bool:
     """Return whether msgspec may encode values of ``node`` alone."""
     return all(each.plain for each, _, _ in _walk(node))
+
+
+def has_decimals(node: Node) -> bool:
+    """Return whether there may be a `Decimal` in a value of ``node``."""
+    return any(each.decimal for each, _, _ in _walk(node))
 
 
 def _walk(root: Node) -> Iterator[tuple[Node, Node | None, bool]]:

@@ -44,6 +44,7 @@ _logger = logging.getLogger("mcpcore.handlers")
 
 _MISSING: Final = "Response missing structured content which is expected when calling tool with non-empty outputSchema"
 _COMPLETIONS: Final = 100  # completion, "Completion Results": "Maximum 100 items per response"
+_CONTENT: Final = BLOCKS + MEDIA
 _SCALARS: Final = frozenset({str, int, float, bool})
 _BINARY: Final = (bytes, bytearray, memoryview)
 
@@ -69,7 +70,7 @@ def tool_result(value: Any, *, tool: str, codec: OutputCodec, version: str) -> C
             if value.is_error:
                 return _completed(value, version)
             return _checked(value, tool, codec, wrapped=form == "wrapped")
-        if _is_content(value):
+        if isinstance(value, _CONTENT) or _holds_content(value):
             return _invalid(tool, _MISSING)
         return _structured(value, tool, codec, wrapped=form == "wrapped")
     except EncodeError as exc:
@@ -90,7 +91,7 @@ def streamed_result(items: Iterable[Any], *, tool: str, codec: OutputCodec, vers
         return _unsendable(
             tool, EncodeError("a CallToolResult that is yielded must be the last item, and the only one")
         )
-    if codec.form(version) is not None and not any(isinstance(each, BLOCKS + MEDIA) for each in values):
+    if codec.form(version) is not None and not _holds_content(values):
         return tool_result(values, tool=tool, codec=codec, version=version)
     try:
         return CallToolResult([block for each in values for block in _blocks(each, codec)], is_error=False)
@@ -110,13 +111,11 @@ def content_blocks(value: Any) -> list[ContentBlock]:
 def _blocks(value: Any, codec: OutputCodec | None) -> list[ContentBlock]:
     if value is None:
         return []
-    if isinstance(value, BLOCKS):
-        return [_sendable_block(value)]
-    if isinstance(value, MEDIA):
-        return [value.to_content()]
+    if isinstance(value, _CONTENT):
+        return [value.to_content() if isinstance(value, MEDIA) else _sendable_block(value)]
     if _is_iterator(value):
         value = list(value)
-    if _is_content(value):
+    if _holds_content(value):
         return [block for each in value for block in _blocks(each, None)]
     return [TextContent(_text(value, codec))]
 
@@ -142,8 +141,8 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, list | tuple)
 
 
-def _is_content(value: Any) -> bool:
-    return any(isinstance(each, BLOCKS + MEDIA) for each in (value if _is_array(value) else (value,)))
+def _holds_content(value: Any) -> bool:
+    return _is_array(value) and any(issubclass(kind, _CONTENT) for kind in set(map(type, value)))
 
 
 def _structured(value: Any, tool: str, codec: OutputCodec, *, wrapped: bool) -> CallToolResult:

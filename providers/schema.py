@@ -21,7 +21,7 @@ from msgspec.structs import asdict
 from mcpcore.exceptions import DefinitionError, MCPCoreError, McpError
 from mcpcore.providers.definitions import Definitions, Schema, fold
 from mcpcore.providers.encoding import EncodeError, dump, dump_plain
-from mcpcore.providers.nodes import Mismatch, Node, admits, document, is_exact, is_plain
+from mcpcore.providers.nodes import Mismatch, Node, admits, document, has_decimals, is_exact, is_plain
 from mcpcore.providers.type_reader import TypeReader, shown_default
 from mcpcore.providers.validation import Validator, check_schema, join_errors, json_type, pointer, scalar_text
 from mcpcore.types.jsonrpc import INVALID_PARAMS, PARSE_ERROR
@@ -318,6 +318,7 @@ class ValueCodec:
         self._node = node
         self._omit_none = omit_none
         self._plain = is_plain(node) and not omit_none
+        self._decimals = has_decimals(node)
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -334,7 +335,7 @@ class ValueCodec:
 
     def dump(self, value: Any) -> tuple[Any, bytes]:
         """Return both `encode` and `encode_json`, for the price of one."""
-        return dump_plain(value) if self._plain else dump(value, omit_none=self._omit_none)
+        return dump_plain(value, decimals=self._decimals) if self._plain else dump(value, omit_none=self._omit_none)
 
     def errors(self, builtins: Any, data: bytes) -> list[str]:
         """Return what in an encoded value does not fit the schema, values not shown.
