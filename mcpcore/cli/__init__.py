@@ -109,7 +109,10 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("target", metavar="TARGET", help="the server; see below")
         return command
 
-    add("run", "Serve a server object on stdio.")
+    running = add("run", "Serve a server object: on stdio, or over HTTP.")
+    running.add_argument("--transport", choices=("stdio", "http", "sse"), default="stdio", help="stdio")
+    running.add_argument("--host", default="127.0.0.1", help="address to bind over HTTP; 127.0.0.1")
+    running.add_argument("--port", type=int, default=8000, help="port to bind over HTTP; 8000")
     listing = add("list", "List what a server offers.")
     calling = add("call", "Call a tool and print its result.", _CALL)
     for client in (listing, calling):

@@ -23,8 +23,17 @@ CANNOT_LOAD = 3
 
 
 def run_server(options: argparse.Namespace) -> int:
-    """``mcpcore run``: serve on stdio until the input ends."""
-    load_server(options.target).run()
+    """``mcpcore run``: serve on stdio until the input ends, or over HTTP until a signal says stop."""
+    server = load_server(options.target)
+    if options.transport == "stdio":
+        server.run()
+        return 0
+    path = "/mcp" if options.transport == "http" else "/sse"
+    print(f"Serving {server.info.name} at http://{options.host}:{options.port}{path}", file=sys.stderr)
+    try:
+        server.run(options.transport, host=options.host, port=options.port)
+    except MCPCoreError as error:
+        raise LoadError(str(error)) from None
     return 0
 
 
