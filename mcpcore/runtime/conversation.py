@@ -7,7 +7,7 @@ import contextvars
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import anyio.lowlevel
@@ -48,6 +48,9 @@ Handle = Callable[[RequestReceived], Coroutine[Any, Any, None]]
 """Makes the coroutine that answers a request. It answers by itself and raises nothing but cancellation."""
 
 
+_ROOM: Final = 16 * 1024  # bytes that every pipe and socket takes without anybody reading
+
+
 class Conversation:
     """The open ends of one connection.
 
@@ -69,6 +72,9 @@ class Conversation:
         self._waiters: dict[RequestId, _Waiter] = {}
         self._writing = False
         self._blocked: anyio.Event | None = None
+        self._shield: anyio.CancelScope | None = None
+        self._sent = 0  # bytes, since the beginning
+        self._taken = 0  # how many of them the peer must have read, because it answered what stands there
         self._broken: BaseException | None = None
         self._has_ended = False
 
@@ -146,16 +152,20 @@ class Conversation:
         """
         if self._writing:
             while self._writing and self.connection.queued_bytes > self._limits.outbox:
-                self._blocked = self._blocked or anyio.Event()
-                await self._blocked.wait()
+                await self._write_ended()
         elif self.connection.has_messages:
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True) as self._shield:
                 await self._write()
+
+    async def _write_ended(self) -> None:
+        self._blocked = self._blocked or anyio.Event()
+        await self._blocked.wait()
 
     async def _write(self) -> None:
         self._writing = True
         try:
             while self.connection.has_messages:
+                self._sent += self.connection.queued_bytes
                 await self._send(self.connection.messages_to_send())
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             self.connection.messages_to_send()  # nobody will read them
@@ -197,15 +207,21 @@ class Conversation:
             raise self.lost()
         request_id = send()
         waiter = self._waiters[request_id] = _Waiter(with_progress=on_progress is not None)
+        sent = self._sent + self.connection.queued_bytes
         try:
-            await self.flush()
+            if sent - self._taken <= _ROOM:
+                await self.flush()
+            else:  # a peer that does not read would let this task wait, timeout or no timeout
+                self.wake_writer()
             with anyio.fail_after(timeout):
                 while (progress := await waiter.wait()) is not None:
                     if on_progress is not None:
                         await on_progress(progress)
                     # asyncio delivers no cancellation to a task that is always just being woken: a flood would shield it.
                     await anyio.lowlevel.checkpoint_if_cancelled()
-            return waiter.answer()
+            answer = waiter.answer()
+            self._taken = max(self._taken, sent)
+            return answer
         finally:
             del self._waiters[request_id]
             if waiter.pending:

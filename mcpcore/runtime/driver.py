@@ -82,9 +82,11 @@ class Driver(Conversation):
                     await self._ended.wait()
                     if self._broken is None:
                         await self._drain()
-                    self._tasks.cancel_scope.cancel()
                 finally:
                     self._closed = True  # the group takes no more tasks from the moment on that its last one ends
+                    if self._shield is not None:
+                        self._shield.cancel()  # only now may a message be cut: the channel is closed next
+                    self._tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:
             raise unwrap(group) from None
         finally:
@@ -104,7 +106,9 @@ class Driver(Conversation):
                 self._idle = anyio.Event()
                 await self._idle.wait()
         with anyio.move_on_after(self._limits.drain):
-            await self.flush()
+            while self._writing or self.connection.has_messages:
+                self.wake_writer()
+                await self._write_ended()
 
     def _end(self, error: BaseException | None) -> None:
         super()._end(error)
