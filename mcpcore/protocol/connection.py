@@ -8,9 +8,10 @@ Calling a ``send_*`` method out of turn raises `LocalProtocolError` and queues n
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
 
 from mcpcore.exceptions import LocalProtocolError
 from mcpcore.limits import Limits
@@ -130,7 +131,7 @@ class Connection:
             LocalProtocolError: The request is not open.
             Exception: What msgspec raises for values that have no JSON form. The request stays open.
         """
-        exchange = self._exchange(request_id)
+        exchange = self._inbound.get(request_id) or not_open(request_id)
         data = self._encode_result(request_id, exchange, result)
         self._answer(request_id, exchange, data, Kind.RESPONSE)
 
@@ -146,7 +147,7 @@ class Connection:
             LocalProtocolError: The request is not open.
             Exception: What msgspec raises for data that has no JSON form. The request stays open.
         """
-        exchange = self._exchange(request_id)
+        exchange = self._inbound.get(request_id) or not_open(request_id)
         data = codec.encode_error(request_id, error)
         self._answer(request_id, exchange, data, Kind.ERROR, error.code, challenge)
 
@@ -161,7 +162,7 @@ class Connection:
         Raises:
             LocalProtocolError: The request is not open, or a value is not finite.
         """
-        exchange = self._exchange(request_id)
+        exchange = self._inbound.get(request_id) or not_open(request_id)
         if not (_is_finite(progress) and (total is None or _is_finite(total))):
             raise LocalProtocolError("progress and total are finite numbers")
         if exchange.progress_token is None or (exchange.progress is not None and progress <= exchange.progress):
@@ -284,24 +285,13 @@ class Connection:
             batch.answers.append(data)
         else:
             known = None if id is UNSET else id
-            self._queue(data, Kind.ERROR, message.tag, known, error_code=error.code)
+            self._queue(Outgoing(data, Kind.ERROR, message.tag, known, error_code=error.code))
         return MessageRejected(error, answered=True)
 
     def _open(self, id: RequestId, exchange: Inbound) -> None:
         self._inbound[id] = exchange
         if exchange.batch is not None:
             exchange.batch.open += 1
-
-    def _exchange(self, request_id: RequestId) -> Inbound:
-        """Return an open request of the peer.
-
-        Raises:
-            LocalProtocolError: It is not open.
-        """
-        exchange = self._inbound.get(request_id)
-        if exchange is None:
-            raise LocalProtocolError(f"request {request_id!r} is not open")
-        return exchange
 
     def _answer(
         self,
@@ -317,7 +307,7 @@ class Connection:
         self._has_answered = True
         batch = exchange.batch
         if batch is None:
-            self._queue(data, kind, exchange.tag, id, error_code=code, challenge=challenge)
+            self._queue(Outgoing(data, kind, exchange.tag, id, error_code=code, challenge=challenge))
         else:
             batch.answers.append(data)
             self._settle(batch)
@@ -326,7 +316,7 @@ class Connection:
         batch.open -= 1
         if batch.open == 0 and batch.answers:
             data = b"".join((b"[", b",".join(batch.answers), b"]"))
-            self._queue(data, Kind.RESPONSE, batch.tag)
+            self._queue(Outgoing(data, Kind.RESPONSE, batch.tag))
 
     def _cancelled(self, params: CancelledParams) -> list[Event]:
         id = params.request_id
@@ -339,7 +329,7 @@ class Connection:
         if batch is not None:
             self._settle(batch)
         if exchange.tag is not None and (batch is None or (batch.open == 0 and not batch.answers)):
-            self._queue(b"", Kind.END, exchange.tag, id)
+            self._queue(Outgoing(b"", Kind.END, exchange.tag, id))
         return [RequestCancelled(id, params.reason)]
 
     def _drop_queued(self, withdrawn: Callable[[Outgoing], bool]) -> None:
@@ -438,7 +428,7 @@ class Connection:
             raise LocalProtocolError("the peer has ended its input and cannot answer")
         name = exchange.method.name
         data = codec.encode_request(id, name, params)
-        self._queue(data, Kind.REQUEST, tag, id, related_to=related_to, method=name, headers=headers)
+        self._queue(Outgoing(data, Kind.REQUEST, tag, id, related_to, name, headers))
         self._outbound[id] = exchange
         return id
 
@@ -463,30 +453,15 @@ class Connection:
             params, own = take_meta(params)
             stamp = b'"_meta":' + codec.encode({**own, **meta})
         data = codec.encode_notification(method, codec.splice(encode_fitted(params, version), stamp))
-        self._queue(data, Kind.NOTIFICATION, tag, related_to=related_to, method=method, cancels=cancels)
+        self._queue(Outgoing(data, Kind.NOTIFICATION, tag, related_to=related_to, method=method, cancels=cancels))
 
-    def _queue(
-        self,
-        data: bytes,
-        kind: Kind,
-        tag: Any = None,
-        request_id: RequestId | None = None,
-        *,
-        related_to: RequestId | None = None,
-        method: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        error_code: int | None = None,
-        challenge: tuple[str, ...] | None = None,
-        cancels: RequestId | None = None,
-    ) -> None:
-        if b"\n" in data or b"\r" in data:
+    def _queue(self, message: Outgoing) -> None:
+        if b"\n" in message.data:
             # From JSON that somebody else laid out. Inside strings line breaks are escaped, so these mean nothing, but
             # they would end a line of the binding.
-            data = data.translate(None, b"\r\n")
-        self._outbox.append(
-            Outgoing(data, kind, tag, request_id, related_to, method, headers, error_code, challenge, cancels)
-        )
-        self._outbox_size += len(data)
+            message = replace(message, data=message.data.translate(None, b"\r\n"))
+        self._outbox.append(message)
+        self._outbox_size += len(message.data)
 
 
 NO_BATCHES: Final = ErrorData(INVALID_REQUEST, "Invalid Request: batches exist in revision 2025-03-26 only")
@@ -497,6 +472,10 @@ def check_versions(versions: Sequence[str]) -> None:
     unknown = [version for version in versions if version not in VERSIONS]
     if unknown or not versions:
         raise ValueError(f"versions={tuple(versions)!r}: give some of {', '.join(VERSIONS)}")
+
+
+def not_open(request_id: RequestId) -> NoReturn:
+    raise LocalProtocolError(f"request {request_id!r} is not open")
 
 
 def _is_finite(value: float) -> bool:

@@ -15,7 +15,7 @@ from mcpcore.exceptions import LocalProtocolError
 from mcpcore.protocol import codec
 from mcpcore.protocol._tables import EXCHANGE, SESSION, ExchangeStep, Session, SessionStep, advance
 from mcpcore.protocol.answers import allowed_error, lacking, missing_capabilities, required_visits
-from mcpcore.protocol.connection import NO_BATCHES, Connection, unknown_method
+from mcpcore.protocol.connection import NO_BATCHES, Connection, not_open, unknown_method
 from mcpcore.protocol.events import Caller, Event, MessageIgnored, RequestReceived, SessionReady
 from mcpcore.protocol.exchanges import Batch, Inbound, Outbound
 from mcpcore.protocol.fitting import decoder_of, encode_fitted, take_meta
@@ -68,7 +68,7 @@ LISTEN: Final = "subscriptions/listen"
 _LISTEN: Final = methods_of(Direction.TO_SERVER, VERSIONS[-1])[LISTEN]
 _CALL_TOOL: Final = methods_of(Direction.TO_SERVER, VERSIONS[-1])["tools/call"]
 _UNKNOWN: Final = (Method("", Direction.TO_SERVER, EmptyParams, EmptyResult, ()), decoder_of(EmptyParams))
-_OPENING_BRACE: Final = ord("{")
+_BRACE: Final = ord("{")
 
 
 class ServerConnection(Connection):
@@ -90,6 +90,7 @@ class ServerConnection(Connection):
         self._version = session_version or (
             _FALLBACK_VERSION if _FALLBACK_VERSION in spoken else max(spoken, default="")
         )
+        self._served = config.legacy.get(self._version, {})
         self._caller = Caller(None, NO_CAPABILITIES, self._version, Era.LEGACY)
         self._threshold: LogLevel = "info"
         self._watched: set[str] = set()
@@ -122,8 +123,8 @@ class ServerConnection(Connection):
         row, decode = self.config.requests.get(name, _UNKNOWN)
         try:
             params = decode(raw)
-            if row is _CALL_TOOL and params.arguments is not UNSET:
-                _check_arguments(params)
+            if row is _CALL_TOOL and params.arguments is not UNSET and memoryview(params.arguments)[0] != _BRACE:
+                _refuse_arguments(params)
             meta = self._meta.read(params.meta)
         except codec.UNDECODABLE as error:
             if raw is not codec.EMPTY and codec.absent(raw):
@@ -186,9 +187,9 @@ class ServerConnection(Connection):
     def _receive_legacy(
         self, message: Incoming, id: RequestId, batch: Batch | None, name: str, params: Any, meta: RequestMetaObject
     ) -> list[Event]:
-        row = self._judge_legacy(name, meta)
-        if isinstance(row, ErrorData):
-            return [self._reject(row, message, id, batch)]
+        row = self._served.get(name)
+        if row is None or (self._session < Session.NEGOTIATED and name != "ping"):
+            return [self._reject(self._judge_early(name, row, meta), message, id, batch)]
         if isinstance(params, ErrorData):
             return [self._reject(params, message, id, batch)]
         self._open(id, Inbound(row, self._version, message.tag, batch, self._caller, meta.progress_token))
@@ -203,11 +204,11 @@ class ServerConnection(Connection):
             return self._watch(id, name, params.uri)
         return [RequestReceived(id, row, params, self._caller, meta.progress_token, self._threshold, message.scope)]
 
-    def _judge_legacy(self, name: str, meta: RequestMetaObject) -> Method | ErrorData:
+    def _judge_early(self, name: str, row: Method | None, meta: RequestMetaObject) -> ErrorData:
+        """Find out what is wrong with a request that no legacy revision has, or not before ``initialize``."""
         config = self.config
-        row = config.legacy.get(self._version, {}).get(name)
-        if self._session >= Session.NEGOTIATED or (row is not None and name == "ping"):
-            return row or unknown_method(name)
+        if self._session >= Session.NEGOTIATED:
+            return unknown_method(name)
         if not config.legacy_versions:
             text = f"this server speaks {', '.join(config.versions)} only: name one in _meta of each request"
             return ErrorData(INVALID_PARAMS, f"Invalid params: {text}")
@@ -229,6 +230,7 @@ class ServerConnection(Connection):
         config = self.config
         versions = config.legacy_versions
         self._version = params.protocol_version if params.protocol_version in versions else versions[-1]
+        self._served = config.legacy[self._version]
         self._caller = Caller(params.client_info, params.capabilities, self._version, Era.LEGACY)
         if not self._stateless:
             self._session = advance(SESSION, self._session, SessionStep.INITIALIZE)
@@ -303,7 +305,7 @@ class ServerConnection(Connection):
             LocalProtocolError: The request is not open.
             Exception: What msgspec raises for data that has no JSON form. The request stays open.
         """
-        exchange = self._exchange(request_id)
+        exchange = self._inbound.get(request_id) or not_open(request_id)
         if exchange.version > LATEST_LEGACY:
             visits = required_visits(error, exchange.version) if exchange.method.input_required else None
             if visits is not None:
@@ -322,7 +324,7 @@ class ServerConnection(Connection):
             LocalProtocolError: The request is not open, is legacy, its method does not allow it, or ``required``
                 asks for nothing and has no state, or has malformed parameters.
         """
-        exchange = self._exchange(request_id)
+        exchange = self._inbound.get(request_id) or not_open(request_id)
         if exchange.version <= LATEST_LEGACY or not exchange.method.input_required:
             raise LocalProtocolError(f"{exchange.method.name} of {exchange.version} is never answered input_required")
         if not required.input_requests and required.request_state is None:
@@ -381,7 +383,7 @@ class ServerConnection(Connection):
             LocalProtocolError: There is no legacy session, its revision lacks the method, the client did not declare
                 the capability, or ``related_to`` is not open.
         """
-        exchange = None if related_to is None else self._exchange(related_to)
+        exchange = None if related_to is None else self._inbound.get(related_to) or not_open(related_to)
         caller = self.session
         if caller is None or (exchange is not None and exchange.version > LATEST_LEGACY):
             raise LocalProtocolError(f"{method} needs a legacy session: modern servers never send requests")
@@ -420,7 +422,7 @@ class ServerConnection(Connection):
         Raises:
             LocalProtocolError: The request is not open, not a subscription, or acknowledged already.
         """
-        exchange = self._exchange(request_id)
+        exchange = self._inbound.get(request_id) or not_open(request_id)
         if exchange.method is not _LISTEN:
             raise LocalProtocolError(f"request {request_id!r} is no {LISTEN}")
         exchange.state = advance(EXCHANGE, exchange.state, ExchangeStep.ACKNOWLEDGE)
@@ -493,11 +495,8 @@ class ServerConnection(Connection):
         return ErrorData(INTERNAL_ERROR, f"Too many subscriptions: at most {self._limits.subscriptions}")
 
 
-def _check_arguments(params: CallToolParams) -> None:
-    """Refuse arguments that are no object, which the tool's own decoder would otherwise be asked to read."""
-    assert params.arguments is not UNSET
-    if memoryview(params.arguments)[0] == _OPENING_BRACE:
-        return
+def _refuse_arguments(params: CallToolParams) -> None:
+    """Refuse arguments that are no object, except null; the tool's own decoder reads nothing but objects."""
     if not codec.absent(params.arguments):
         raise msgspec.ValidationError("Expected `object` - at `$.arguments`")
     params.arguments = UNSET
