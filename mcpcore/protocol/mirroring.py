@@ -199,7 +199,7 @@ def _equal(value: str, body: Any) -> bool:
     if isinstance(body, int | float):
         try:
             return float(value) == float(body)
-        except ValueError:
+        except (ValueError, OverflowError):
             return False
     return isinstance(body, str) and value == body
 

@@ -150,8 +150,7 @@ class ServerConnection(Connection):
         if isinstance(params, ErrorData):
             return [self._reject(params, message, id, batch)]
         if headers is not None:
-            mirrored = self.config.header_map(params.name) if row is _CALL_TOOL and self.config.header_map else None
-            problem = mismatch(headers, row, params, mirrored)
+            problem = self._judge_mirrored(headers, row, params)
             if problem is not None:
                 return [self._reject(problem, message, id, batch)]
         caller = self._meta.caller_of(meta)
@@ -183,6 +182,13 @@ class ServerConnection(Connection):
         if name == LISTEN and len(self.subscriptions) >= self._limits.subscriptions:
             return self._too_many_subscriptions()
         return methods.get(name) or unknown_method(name)
+
+    def _judge_mirrored(self, headers: Mapping[str, str], row: Method, params: Any) -> ErrorData | None:
+        tools = self.config.header_map
+        try:
+            return mismatch(headers, row, params, tools(params.name) if row is _CALL_TOOL and tools else None)
+        except codec.UNDECODABLE as error:
+            return ErrorData(INVALID_PARAMS, f"Invalid params: {error} - in `$.arguments`")
 
     def _receive_legacy(
         self, message: Incoming, id: RequestId, batch: Batch | None, name: str, params: Any, meta: RequestMetaObject

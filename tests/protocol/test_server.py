@@ -15,6 +15,7 @@ from mcpcore.protocol.events import (
     MessageIgnored,
     MessageRejected,
     NotificationReceived,
+    RequestCancelled,
     RequestReceived,
 )
 from mcpcore.protocol.messages import Incoming, RequestScope
@@ -396,3 +397,71 @@ def test_params_deeper_than_the_parser_can_follow_are_refused() -> None:
         connection.receive(Incoming(data))
         (answer,) = answers(connection)
         assert answer["id"] == depth and answer["error"]["code"] in (-32600, -32602)
+
+
+# -- header fields that mirror the body --------------------------------------------------------------------------------
+
+HEADERS = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "t"}
+
+
+def mirrored() -> ServerConnection:
+    maps = {"t": {("a",): "mcp-param-a"}}
+    return server(header_map=maps.get)
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({}, None),
+        ({"mcp-protocol-version": None}, -32020),
+        ({"mcp-protocol-version": "2025-11-25"}, -32020),
+        ({"mcp-method": "tools/list"}, -32020),
+        ({"mcp-method": None}, -32020),
+        ({"mcp-name": "T"}, -32020),
+        ({"mcp-name": None}, -32020),
+        ({"mcp-param-a": "2"}, -32020),
+        ({"mcp-param-a": "1.0"}, None),
+        ({"mcp-param-a": "=?base64?MQ==?="}, None),
+        ({"mcp-param-a": "=?base64?M?="}, -32020),
+        ({"mcp-param-b": "whatever"}, None),
+    ],
+)
+def test_headers_that_do_not_match_the_body_are_refused(changed: dict[str, str | None], problem: int | None) -> None:
+    connection = mirrored()
+    headers = {key: value for key, value in {**HEADERS, "mcp-param-a": "1", **changed}.items() if value is not None}
+    (event,) = connection.receive(request("tools/call", headers=headers, name="t", arguments={"a": 1}))
+    assert isinstance(event, RequestReceived) is (problem is None)
+    if problem is not None:
+        assert code(connection) == problem
+
+
+def test_an_unsupported_version_is_told_when_the_header_names_it_too() -> None:
+    connection = mirrored()
+    meta = {VERSION: "2031-01-01", CLIENT: {}}
+    connection.receive(request("tools/call", meta=meta, headers={"mcp-protocol-version": "2031-01-01"}, name="t"))
+    assert code(connection) == -32022
+
+
+@pytest.mark.parametrize("value", ["1e400", "1" * 400, "-1e-400", "[" * 200 + "]" * 200, '"\\u00e9"', "null", "true"])
+def test_no_argument_that_has_to_be_mirrored_makes_receive_raise(value: str) -> None:
+    for given in ("1", "nan", "inf", "", "1e400", "=?base64?/w==?=", "1" * 400):
+        connection = mirrored()
+        data = request("tools/call", name="t", arguments={"a": "VALUE"}).data.replace(b'"VALUE"', value.encode())
+        connection.receive(Incoming(data, headers={**HEADERS, "mcp-param-a": given}))
+
+
+def test_without_a_map_nothing_is_mirrored() -> None:
+    connection = server()
+    (event,) = connection.receive(request("tools/call", headers=HEADERS, name="t", arguments={"a": 1}))
+    assert isinstance(event, RequestReceived)
+
+
+# -- streams that close ------------------------------------------------------------------------------------------------
+
+
+def test_a_request_is_withdrawn_by_closing_its_stream() -> None:
+    connection = server()
+    connection.receive(Incoming(request("tools/call", 7, name="t").data, tag="a"))
+    assert connection.withdraw(7) == [RequestCancelled(7, None)]
+    assert not connection.is_open(7)
+    assert isinstance(connection.withdraw(7)[0], MessageIgnored)
