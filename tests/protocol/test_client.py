@@ -424,3 +424,64 @@ def test_a_strict_match_of_ids_leaves_a_request_waiting() -> None:
             isinstance(event, ResultReceived) for event in receive(connection, id=other, result={"tools": []})
         )
     assert isinstance(receive(connection, id=id, result={"tools": []})[0], ResultReceived)
+
+
+# -- header fields that mirror a request -------------------------------------------------------------------------------
+
+
+def test_requests_carry_header_fields_only_where_a_binding_wants_them() -> None:
+    connection = client()
+    connection.send_request("tools/list")
+    assert connection.messages_to_send()[0].headers is None
+    connection.header_maps = {}
+    connection.send_request("tools/list")
+    assert connection.messages_to_send()[0].headers == {
+        "MCP-Protocol-Version": LATEST_MODERN,
+        "Mcp-Method": "tools/list",
+    }
+
+
+def test_header_fields_mirror_name_and_arguments() -> None:
+    connection = client()
+    connection.header_maps = {"t": {("where", "region"): "mcp-param-region"}}
+    connection.send_request("tools/call", CallToolParams("t", Raw(b'{"where":{"region":"\\u00e9"}}')))
+    headers = connection.messages_to_send()[0].headers
+    assert headers["Mcp-Name"] == "t" and headers["Mcp-Param-region"] == "=?base64?w6k=?="
+    connection.send_request("tools/call", CallToolParams("other", Raw(b'{"where":{"region":"x"}}')))
+    assert "Mcp-Param-region" not in connection.messages_to_send()[0].headers
+
+
+def test_a_request_that_cannot_be_mirrored_is_not_sent() -> None:
+    connection = client()
+    connection.header_maps = {"t": {("n",): "mcp-param-n"}}
+    with pytest.raises(ValueError, match="beyond the integers"):
+        connection.send_request("tools/call", CallToolParams("t", Raw(b'{"n":9007199254740993}')))
+    assert not connection.has_messages
+    assert connection.receive_eof() == [ConnectionClosed(())]
+
+
+def test_the_opening_of_a_modern_connection_is_mirrored_and_that_of_a_legacy_one_is_not() -> None:
+    for version, headers in [
+        (LATEST_MODERN, {"MCP-Protocol-Version": LATEST_MODERN, "Mcp-Method": "server/discover"}),
+        ("2025-11-25", None),
+    ]:
+        pair = unconnected(version)
+        pair.client.header_maps = {}
+        pair.client.negotiate()
+        assert pair.client.messages_to_send()[0].headers == headers
+
+
+def test_legacy_requests_are_not_mirrored() -> None:
+    connection = client("2025-11-25")
+    connection.header_maps = {}
+    connection.send_request("tools/list")
+    assert connection.messages_to_send()[0].headers is None
+
+
+def test_an_initialize_of_the_wrong_shape_says_what_is_wrong() -> None:
+    pair = unconnected("2025-11-25")
+    pair.client.negotiate()
+    pair.drop("to_server")
+    rejected, failed = receive(pair.client, id=1, result={"capabilities": {}})
+    assert isinstance(rejected, MessageRejected) and isinstance(failed, NegotiationFailed)
+    assert "protocolVersion" in rejected.error.message

@@ -7,6 +7,7 @@ framing once whole and once byte by byte, which must make no difference.
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -141,16 +142,10 @@ def client_at_work(version: str) -> Connection:
 STATES: Final[dict[str, Callable[[], Connection]]] = {
     "fresh server": fresh_server,
     "fresh dual server": fresh_dual_server,
-    **{
-        f"server at work, {each}": (lambda each=each: server_at_work(each))
-        for each in (*LEGACY_VERSIONS, LATEST_MODERN)
-    },
+    **{f"server at work, {each}": partial(server_at_work, each) for each in (*LEGACY_VERSIONS, LATEST_MODERN)},
     "probing client": probing_client,
     "initializing client": initializing_client,
-    **{
-        f"client at work, {each}": (lambda each=each: client_at_work(each))
-        for each in (*LEGACY_VERSIONS, LATEST_MODERN)
-    },
+    **{f"client at work, {each}": partial(client_at_work, each) for each in (*LEGACY_VERSIONS, LATEST_MODERN)},
 }
 
 

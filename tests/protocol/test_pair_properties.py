@@ -167,7 +167,7 @@ class PairMachine(RuleBasedStateMachine):
 
     def carry(self) -> None:
         for side in ("client", "server"):
-            self.write(side)  # type: ignore[arg-type]  # one of the two sides
+            self.write(side)
         for side, wire in (("server", self.pair.to_server), ("client", self.pair.to_client)):
             messages = wire.copy()
             wire.clear()
@@ -318,7 +318,7 @@ class PairMachine(RuleBasedStateMachine):
     @invariant()
     def open_requests_are_those_received_and_neither_answered_nor_cancelled(self) -> None:
         for side in ("client", "server"):
-            core, ledger = getattr(self.pair, side), self.ledgers[side]  # type: ignore[index]  # one of the two
+            core, ledger = getattr(self.pair, side), self.ledgers[side]
             assert core.open_requests == len(ledger.open)
             assert all(core.is_open(id) for id in ledger.open)
 
