@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Final, NoReturn, Self
 
 import anyio
@@ -52,7 +53,7 @@ def run_until_signalled(serve: Callable[[], Awaitable[None]], stop: Callable[[],
             except BaseExceptionGroup as group:
                 raise unwrap(group) from None
             finally:
-                departure.is_due.set()
+                departure.begin()
 
         anyio.run(main, backend=backend)
     if departure.status:
@@ -70,8 +71,6 @@ class _Departure:
     def __init__(self) -> None:
         self.status = 0
         """The exit status."""
-        self.is_due = threading.Event()
-        """``serve`` has ended."""
         self._closed = threading.Event()
         self._patience = 0.0  # until this moment the event loop may be busy; then it is stuck, unless it has noticed
         self._pid = os.getpid()
@@ -83,7 +82,6 @@ class _Departure:
             end.setblocking(False)
         for number in _SIGNALS:
             self._replaced[number] = signal.signal(number, self._signalled)
-        threading.Thread(target=self._leave_in_time, name="mcpcore exit", daemon=True).start()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -94,11 +92,16 @@ class _Departure:
             for end in self._sockets:
                 end.close()
 
+    def begin(self) -> None:
+        """Have the process end in bounded time from now on. Until now there is no thread, which `os.fork` would mind."""
+        threading.Thread(target=self._leave_in_time, name="mcpcore exit", daemon=True).start()
+
     async def watch(self, stop: Callable[[], None]) -> None:
         """Call ``stop`` when there was a signal."""
         while not self.status:
             await anyio.wait_readable(self._sockets[0])
-            self._sockets[0].recv(64)
+            with suppress(BlockingIOError):
+                self._sockets[0].recv(64)
         self._patience = math.inf
         stop()
 
@@ -120,7 +123,6 @@ class _Departure:
 
     def _leave_in_time(self) -> None:
         """Runs in a daemon thread, which is gone when the process is."""
-        self.is_due.wait()
         if not self._closed.wait(_GRACE):
             _leave(self.status)
         main = threading.main_thread()
