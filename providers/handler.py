@@ -25,6 +25,7 @@ from mcpcore.providers.source import Source
 from mcpcore.types.completion import CompletionContext
 from mcpcore.types.jsonrpc import INTERNAL_ERROR
 from mcpcore.types.meta import PROGRESS_TOKEN
+from mcpcore.versions import Era, era_of
 
 __all__ = ["Handler", "Needs", "Settings", "meta_of"]
 
@@ -139,6 +140,9 @@ class Handler:
             demand=_demand(most) if most else Demand.NONE,
             parameter=most.text if most else "",
         )
+        if self.candidate.demand is Demand.SESSION:
+            text = f"{self.kind} {self.name!r} is not offered to peers of 2026-07-28 and later, who have no sessions"
+            self.notices.append((logging.INFO, text))
 
     @cached_property
     def invoke(self) -> Invoke:
@@ -159,6 +163,10 @@ class Handler:
     def describe(self, version: str) -> Any:
         """Return what lists publish about it to a peer of revision ``version``; None for a completion."""
         return None
+
+    def is_offered(self, version: str) -> bool:
+        """Tell whether peers of revision ``version`` can use it at all: modern ones have no sessions."""
+        return self.candidate.demand is not Demand.SESSION or era_of(version) is Era.LEGACY
 
     def is_visible(self, principal: Any) -> bool:
         """Tell whether ``principal`` may know of it. A predicate that fails hides it."""

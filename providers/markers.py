@@ -76,6 +76,8 @@ class Demand(IntEnum):
     """Headers, peer, principal."""
     FULL = 3
     """A way back to the client."""
+    SESSION = 4
+    """A session of the legacy era."""
 
 
 class Injection(Struct, frozen=True):

@@ -280,7 +280,11 @@ class Registry:
         if (kind, version) in lists:
             return lists[kind, version]
         handlers = tuple(self._tables[kind].values())
-        found = [handler.describe(version) for handler in handlers if handler.is_visible(principal)]
+        found = [
+            handler.describe(version)
+            for handler in handlers
+            if handler.is_visible(principal) and handler.is_offered(version)
+        ]
         if all(handler.declaration.visible is None for handler in handlers):
             lists[kind, version] = found
         return found

@@ -49,7 +49,10 @@ _COLOUR: Final[dict[ServerType, dict[Colour, Reason]]] = {
 _DEMAND: Final[dict[ServerState, dict[Demand, Reason]]] = {
     # state of the server: {most demanding parameter of the handler: why not}
     "stateful": {},
-    "stateless": {Demand.FULL: Reason.BIDIRECTIONAL_PARAMETER},
+    "stateless": {
+        Demand.FULL: Reason.BIDIRECTIONAL_PARAMETER,
+        Demand.SESSION: Reason.BIDIRECTIONAL_PARAMETER,
+    },
 }
 
 

@@ -55,7 +55,7 @@ _DEMANDS: Final = {
     # of the kinds that `Injected` may name; kinds of others' making are data that came with the request
     "context": Demand.FULL,
     "sync_context": Demand.FULL,
-    "session": Demand.FULL,
+    "session": Demand.SESSION,
     "transport_context": Demand.TRANSPORT,
 }
 

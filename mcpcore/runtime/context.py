@@ -441,9 +441,13 @@ class SyncContext(_View[None]):
 
 
 class ServerSession:
-    """The lower level: raw requests to the client of a legacy session. Filtered like a context in stateless servers."""
+    """The lower level: raw requests to the client of a legacy session.
 
-    __mcpcore_injection__ = Injection("session", Demand.FULL)
+    A handler that takes it is filtered like one with a context by stateless servers, and is not offered to modern clients,
+    who have no sessions; annotated ``ServerSession | None`` it is, and gets None there.
+    """
+
+    __mcpcore_injection__ = Injection("session", Demand.SESSION)
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -456,10 +460,9 @@ class ServerSession:
             params: The method's parameter struct.
 
         Raises:
-            CapabilityError: There is no legacy session, or the client refused.
+            CapabilityError: The client has no such method.
+            PeerError: It answered with another error.
         """
-        if self._request.session.connection.session is None or self._request.caller.era is Era.MODERN:
-            raise CapabilityError(f"{method} needs a legacy session: modern servers never send requests")
         return await self._request.send(method, params)
 
 

@@ -111,7 +111,7 @@ class Dispatcher:
     async def _call_tool(self, request: Request) -> Any:
         name = request.event.params.name
         tool = self._registry.find_tool(name, request.principal)
-        if tool is None:
+        if tool is None or not tool.is_offered(request.caller.version):
             raise McpError(INVALID_PARAMS, f"Unknown tool: {name}")
         if tool.declaration.scopes and request.principal is not None:
             granted: frozenset[str] = getattr(request.principal, "scopes", frozenset())
@@ -122,21 +122,21 @@ class Dispatcher:
     async def _read_resource(self, request: Request) -> Any:
         uri = request.event.params.uri
         found = self._registry.match_resource(uri, request.principal)
-        if found is None:
+        if found is None or not found.is_offered(request.caller.version):
             raise ResourceNotFound(uri)
         return await self._invoke(found, request)
 
     async def _get_prompt(self, request: Request) -> Any:
         name = request.event.params.name
         prompt = self._registry.find_prompt(name, request.principal)
-        if prompt is None:
+        if prompt is None or not prompt.is_offered(request.caller.version):
             raise McpError(INVALID_PARAMS, f"Unknown prompt: {name}")
         return await self._invoke(prompt, request)
 
     async def _complete(self, request: Request) -> Any:
         params: CompleteParams = request.event.params
         handler = self._registry.find_completion(params.ref, params.argument.name, request.principal)
-        if handler is not None:
+        if handler is not None and handler.is_offered(request.caller.version):
             return await self._run(handler, request)
         ref = params.ref
         if isinstance(ref, PromptReference):

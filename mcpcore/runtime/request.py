@@ -155,12 +155,18 @@ class Request(Message):
     def provide(self, injection: Injection) -> Any:
         """Return the value for an injected parameter; None where this request has no way back to its client."""
         server = self.session.server
-        if injection.demand is Demand.FULL and server.is_stateless and self.caller.era is Era.LEGACY:
+        if injection.demand >= Demand.FULL and not self._has(injection.demand):
             return None
         make = server.injections.get(injection.kind)
         if make is None:
             raise McpError(INTERNAL_ERROR, f"Internal error: nothing provides {injection.kind}")
         return make(self)
+
+    def _has(self, demand: Demand) -> bool:
+        """There is what ``demand`` wants: a way back to the client, or a session."""
+        if self.caller.era is Era.MODERN:
+            return demand is not Demand.SESSION
+        return not self.session.server.is_stateless
 
     def notify(self, item: Progress | Log) -> None:
         """Send what a generator yielded. It is written when the handler next waits."""

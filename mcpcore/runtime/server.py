@@ -341,6 +341,13 @@ class Server:
         """Take a tool away; clients that listen are told. Raises `KeyError` when there is none of that name."""
         self.registry.remove("tool", name)
 
+    def report(self) -> str:
+        """Return, for people, what this server is, what it offers, and which handlers it did not take and why."""
+        provider = self.registry.provider
+        spoken = f"{self._versions[0]} to {self._versions[-1]}" if len(self._versions) > 1 else self._versions[0]
+        head = f"{self.info.name} {self.info.version}: type={provider.type!r}, state={provider.state!r}, revisions {spoken}"
+        return f"{head}\n{self.registry.report()}".rstrip()
+
     def mount(self, other: "Server | Registry", namespace: str | None = None) -> None:
         """Take over the handlers of ``other``, under ``<namespace>_<name>``. They are merged now: calls cost no more."""
         self.registry.mount(other.registry if isinstance(other, Server) else other, namespace=namespace)

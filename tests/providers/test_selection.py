@@ -20,6 +20,7 @@ from mcpcore.providers.signature import Colour, Kind
 I, A, S = Colour.IMPERATIVE, Colour.AWAITABLE, Colour.STREAM
 R1, R2, R3 = Reason.AWAITABLE_RETURN, Reason.IMPERATIVE_RETURN, Reason.BIDIRECTIONAL_PARAMETER
 BELOW_FULL = (Demand.NONE, Demand.RAW, Demand.TRANSPORT)
+FULL_AND_ABOVE = (Demand.FULL, Demand.SESSION)
 
 PROVIDERS = (
     SyncProvider(),
@@ -33,11 +34,11 @@ PROVIDERS = (
 TABLE: dict[tuple[Colour, Demand], tuple[tuple[Reason, ...], ...]] = {
     # sync stateful, async stateful, sync stateless, async stateless, auto stateful, auto stateless
     **{(I, demand): ((), (R2,), (), (R2,), (), ()) for demand in BELOW_FULL},
-    (I, Demand.FULL): ((), (R2,), (R3,), (R2, R3), (), (R3,)),
+    **{(I, demand): ((), (R2,), (R3,), (R2, R3), (), (R3,)) for demand in FULL_AND_ABOVE},
     **{(A, demand): ((R1,), (), (R1,), (), (), ()) for demand in BELOW_FULL},
-    (A, Demand.FULL): ((R1,), (), (R1, R3), (R3,), (), (R3,)),
+    **{(A, demand): ((R1,), (), (R1, R3), (R3,), (), (R3,)) for demand in FULL_AND_ABOVE},
     **{(S, demand): ((R1,), (), (R1,), (), (), ()) for demand in BELOW_FULL},
-    (S, Demand.FULL): ((R1,), (), (R1, R3), (R3,), (), (R3,)),
+    **{(S, demand): ((R1,), (), (R1, R3), (R3,), (), (R3,)) for demand in FULL_AND_ABOVE},
 }
 
 KINDS: tuple[Kind, ...] = ("tool", "resource", "template", "prompt", "completion")
