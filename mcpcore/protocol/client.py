@@ -183,7 +183,7 @@ class ClientConnection(Connection):
         elif isinstance(step, Initialize):
             body = InitializeParams(step.version, self.config.capabilities, self.config.info)
             self._opening = self._request(self._take_id(), Outbound(_INITIALIZE), encode_fitted(body, step.version))
-        elif isinstance(step, Fail):
+        else:
             self._opening = None
             return [NegotiationFailed(step.reason, step.error)]
         return []
@@ -465,8 +465,9 @@ class ClientConnection(Connection):
             return [SubscriptionEnded(id)]
         return super()._cancelled(params)
 
-    def _may_refuse(self, id: RequestId | UnsetType) -> bool:
-        return id is not UNSET and (self.server is None or self.server.era is Era.LEGACY)
+    def _refusal(self, id: RequestId | UnsetType, error: ErrorData) -> bytes | None:
+        legacy = self.server is None or self.server.era is Era.LEGACY
+        return codec.encode_error(id, error) if legacy and id is not UNSET else None
 
     def _accepts_batches(self) -> bool:
         return self.server is not None and self.server.version == "2025-03-26"

@@ -209,13 +209,13 @@ class Connection:
     def _accepts_batches(self) -> bool:
         raise NotImplementedError
 
-    def _may_refuse(self, id: RequestId | UnsetType) -> bool:
-        """Tell whether a message that broke a rule may be answered; ``id`` is UNSET where none can be used."""
-        raise NotImplementedError
+    def _refusal(self, id: RequestId | UnsetType, error: ErrorData) -> bytes | None:
+        """Encode the answer to a message that broke a rule; None where the protocol allows none.
 
-    def _unreadable_id(self) -> UnsetType | None:
-        """What stands for an id that cannot be used: nothing, or null in revisions whose schema wants a member."""
-        return UNSET
+        Args:
+            id: UNSET where there is none that can be used.
+        """
+        raise NotImplementedError
 
     def _spoken_version(self) -> str:
         """The revision of messages that belong to no request of the peer."""
@@ -277,10 +277,10 @@ class Connection:
             # An id that is in use would make this error look like the answer to the request that uses it. Where each
             # message has a reply of its own it is safe.
             id = UNSET
-        if not self._may_refuse(id):
+        data = self._refusal(id, error)
+        if data is None:
             return MessageRejected(error, answered=False)
         self._has_answered = True
-        data = codec.encode_error(self._unreadable_id() if id is UNSET else id, error)
         if batch is not None:
             batch.answers.append(data)
         else:

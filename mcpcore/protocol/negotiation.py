@@ -70,7 +70,8 @@ class Fail(Struct, frozen=True):
     error: ErrorData | None = None
 
 
-Step = Discover | Initialize | Settled | Fail
+Step = Discover | Initialize | Fail
+"""What to do while nothing is settled."""
 
 
 class VersionNegotiator:
@@ -86,11 +87,11 @@ class VersionNegotiator:
         self._legacy = [version for version in ordered if era_of(version) is Era.LEGACY]
         self._reprobed = False
 
-    def start(self) -> Step:
+    def start(self) -> Discover | Initialize:
         """The first step."""
         return Discover(self._modern[0]) if self._modern else Initialize(self._legacy[0])
 
-    def discovered(self, supported: Sequence[str]) -> Step:
+    def discovered(self, supported: Sequence[str]) -> Settled | Step:
         """``server/discover`` was answered with these versions."""
         version = _newest(self._modern, supported)
         return Settled(version) if version else self._legacy_among(supported)
@@ -106,7 +107,7 @@ class VersionNegotiator:
             return Fail(f"the server {what}; it seems to speak legacy revisions only, and they are not allowed", error)
         return Initialize(self._legacy[0])
 
-    def initialized(self, version: str) -> Step:
+    def initialized(self, version: str) -> Settled | Fail:
         """``initialize`` was answered with this version."""
         if version in self._legacy:
             return Settled(version)

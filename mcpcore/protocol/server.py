@@ -224,9 +224,6 @@ class ServerConnection(Connection):
             return unknown_method(name)
         return ErrorData(INVALID_REQUEST, f"Invalid Request: {name} came before initialize; send initialize first")
 
-    def _may_refuse(self, id: RequestId | UnsetType) -> bool:
-        return True
-
     # -- opening -------------------------------------------------------------------------------------------------
 
     def _initialize(self, message: Incoming, id: RequestId, batch: Batch | None, params: Any) -> list[Event]:
@@ -281,8 +278,10 @@ class ServerConnection(Connection):
     def _accepts_batches(self) -> bool:
         return self._session >= Session.NEGOTIATED and self._version == "2025-03-26"
 
-    def _unreadable_id(self) -> UnsetType | None:
-        return None if self._session >= Session.NEGOTIATED and self._version <= "2025-06-18" else UNSET
+    def _refusal(self, id: RequestId | UnsetType, error: ErrorData) -> bytes:
+        # Revisions whose schema wants an id get null where there is none, in their sessions.
+        wants_id = self._session >= Session.NEGOTIATED and self._version <= "2025-06-18"
+        return codec.encode_error(None if id is UNSET and wants_id else id, error)
 
     def _spoken_version(self) -> str:
         return self._version

@@ -199,6 +199,16 @@ def test_open_requests_can_be_answered_after_the_end_of_the_input() -> None:
     assert connection.is_closed
 
 
+def test_a_client_is_closed_when_the_server_has_ended_and_all_is_said() -> None:
+    pair = connected("2025-11-25")
+    pair.client.send_request("ping")
+    assert not pair.client.is_closed
+    pair.client.receive_eof()
+    assert not pair.client.is_closed
+    pair.client.messages_to_send()
+    assert pair.client.is_closed
+
+
 def test_the_end_tells_which_requests_of_ours_get_no_answer() -> None:
     pair = connected("2025-11-25")
     ids = (pair.client.send_request("tools/list"), pair.client.send_request("ping"))

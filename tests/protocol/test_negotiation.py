@@ -149,7 +149,7 @@ def test_negotiation_always_ends() -> None:
     answers = [unsupported(LATEST_MODERN), unsupported("2025-06-18"), ErrorData(-32601, "no"), None, "result", "broken"]
     for script in itertools.product(answers, repeat=5):
         negotiator = VersionNegotiator(VERSIONS)
-        step: Step = negotiator.start()
+        step: Step | Settled = negotiator.start()
         for answer in script:
             if isinstance(step, Settled | Fail):
                 break

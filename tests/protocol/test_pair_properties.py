@@ -54,7 +54,7 @@ GARBAGE = [
     b"nonsense",
     b"[]",
     b'{"jsonrpc":"2.0","id":null,"method":"ping"}',
-    b'{"jsonrpc":"2.0","id":2}',
+    b'{"jsonrpc":"2.0","id":"y"}',
     b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}',
     b'{"jsonrpc":"2.0","id":"never asked","result":{}}',
     b'{"jsonrpc":"2.0","id":"x","method":"nope"}',

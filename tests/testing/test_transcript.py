@@ -1,5 +1,7 @@
 """The player of transcripts: what it writes, what it refuses, and how it shows a difference."""
 
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,15 @@ def test_writing_anew_makes_a_transcript_pass(tmp_path: Path) -> None:
     path = tmp_path / "ping.txt"
     path.write_text(PING.replace('"result":{}', '"result":{"wrong":1}'))
     main([str(path)])
+    assert path.read_text() == PING
+
+
+def test_it_can_be_run_as_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "ping.txt"
+    path.write_text(PING.replace('"result":{}', '"result":{"wrong":1}'))
+    monkeypatch.setattr(sys, "argv", ["transcript", str(path)])
+    monkeypatch.delitem(sys.modules, "mcpcore.testing.transcript")
+    runpy.run_module("mcpcore.testing.transcript", run_name="__main__")
     assert path.read_text() == PING
 
 
