@@ -128,10 +128,12 @@ class Connection:
                 that fits already and has none of the members that the core adds.
 
         Raises:
-            LocalProtocolError: The request is not open.
+            LocalProtocolError: The request is not open, or its method is not answered by such a result.
             Exception: What msgspec raises for values that have no JSON form. The request stays open.
         """
         exchange = self._inbound.get(request_id) or not_open(request_id)
+        if type(result) is not exchange.method.result and type(result) is not Raw:
+            raise LocalProtocolError(f"{exchange.method.name} is not answered by {type(result).__name__}")
         data = self._encode_result(request_id, exchange, result)
         self._answer(request_id, exchange, data, Kind.RESPONSE)
 

@@ -240,6 +240,15 @@ def test_what_is_not_open_cannot_be_answered(id: int | str) -> None:
     assert not connection.has_messages
 
 
+@pytest.mark.parametrize("result", [EmptyResult(), {"content": []}, None, "text", CallToolParams("t")])
+def test_a_result_of_another_method_is_refused(result: Any) -> None:
+    connection = server()
+    connection.receive(call())
+    with pytest.raises(LocalProtocolError, match=f"tools/call is not answered by {type(result).__name__}"):
+        connection.send_result(1, result)
+    assert connection.is_open(1) and not connection.has_messages
+
+
 @pytest.mark.parametrize(
     "value", [object(), {1: {2: object()}}, "\ud800", 10**5000], ids=["object", "deep", "text", "number"]
 )
