@@ -5,7 +5,7 @@ One table for both eras and both directions of travel: as a request of the serve
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -120,7 +120,7 @@ _FLAT: Final = ("string", "number", "integer", "boolean", "array")
 def _form(question: Elicit, version: str) -> Wire:
     wanted, validator = question.type, None
     if isinstance(wanted, Mapping):
-        schema: dict[str, Any] = dict(wanted)
+        schema = dict(cast(Mapping[str, Any], wanted))
         _check_flat(schema)
         validator = Validator(schema)
     else:
@@ -142,11 +142,10 @@ def _form(question: Elicit, version: str) -> Wire:
 
 def _check_flat(schema: dict[str, Any]) -> None:
     """Refuse a JSON Schema that a client cannot draw as a form (client/elicitation, "Requested Schema")."""
-    properties = schema.get("properties")
-    if schema.get("type") != "object" or not isinstance(properties, Mapping):
+    properties: Any = schema.get("properties")
+    if schema.get("type") != "object" or not isinstance(properties, dict):
         raise DefinitionError("a form is a JSON Schema of type object with properties")
-    fields: Mapping[str, Any] = properties
-    for name, field in fields.items():
+    for name, field in cast(dict[str, Any], properties).items():
         items = field.get("items", {})
         if field.get("type") not in _FLAT or "properties" in field or "properties" in items or "$ref" in items:
             raise DefinitionError(f"field {name!r} of the form is not flat; use {', '.join(_FLAT[:-1])}, or choices")
@@ -158,7 +157,11 @@ def _visit(question: Elicit) -> Wire:
 
     id = token_urlsafe(16)
     params = ElicitParams(question.message, mode="url", url=question.url, elicitation_id=id)
-    return Wire("elicitation/create", params, ElicitResult, lambda result: ElicitReply(result.action))
+    return Wire("elicitation/create", params, ElicitResult, _visited)
+
+
+def _visited(result: ElicitResult) -> ElicitReply[None]:
+    return ElicitReply(result.action)
 
 
 # -- sampling and roots ----------------------------------------------------------------------------------------------

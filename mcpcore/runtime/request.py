@@ -267,7 +267,8 @@ class Request(Message):
             McpError: -32602, the state cannot be used.
         """
         if self._answers is None:
-            params, answers = self.event.params, {}
+            params = self.event.params
+            answers: dict[str, Raw] = {}
             if params.request_state is not None:
                 from mcpcore.protocol.request_state import open_state
 
@@ -276,7 +277,8 @@ class Request(Message):
                     answers = open_state(server.state_codec, params.request_state, now=server.clock(), **binding)
                 except RemoteProtocolError as error:
                     raise McpError(error.code, error.message) from None
-            self._answers = answers | (params.input_responses or {})
+            answers |= params.input_responses or {}
+            self._answers = answers
         return self._answers
 
     @property

@@ -354,8 +354,8 @@ class Server:
     def report(self) -> str:
         """Return, for people, what this server is, what it offers, and which handlers it did not take and why."""
         provider = self.registry.provider
-        spoken = f"{self._versions[0]} to {self._versions[-1]}" if len(self._versions) > 1 else self._versions[0]
-        head = f"{self.info.name} {self.info.version}: type={provider.type!r}, state={provider.state!r}, revisions {spoken}"
+        mode = f"type={provider.type!r}, state={provider.state!r}"
+        head = f"{self.info.name} {self.info.version}: {mode}, revisions {', '.join(self._versions)}"
         return f"{head}\n{self.registry.report()}".rstrip()
 
     def mount(self, other: "Server | Registry", namespace: str | None = None) -> None:
