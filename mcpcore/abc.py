@@ -12,20 +12,28 @@ from msgspec import Struct
 
 from mcpcore.protocol.messages import Incoming, Outgoing
 
-__all__ = ["Channel", "ChannelInfo", "ClientTransport", "ServerTransport", "SessionSlot"]
+__all__ = ["Channel", "ChannelInfo", "ClientTransport", "OneShotChannel", "Outlet", "ServerTransport", "SessionSlot"]
 
 
-class SessionSlot(Protocol):
+class Outlet(Protocol):
+    """Where messages go that belong to several channels, by their tags. Any task may use it at any time."""
+
+    def put(self, messages: list[Outgoing]) -> None:
+        """Take ``messages``, in order, to be written soon. Never waits."""
+        ...
+
+    async def send(self, messages: list[Outgoing]) -> None:
+        """Take ``messages``, in order and before anything else happens, and wait until they are written."""
+        ...
+
+
+class SessionSlot(Outlet, Protocol):
     """What several channels of one session share, where each message comes on a channel of its own (legacy HTTP).
 
     The transport makes one for each session and owns its life; the runtime keeps what must outlive a channel in ``state``.
     """
 
     state: Any
-
-    async def send(self, messages: list[Outgoing]) -> None:
-        """Write ``messages`` to the channels they belong to, by their tags. See `Channel.send`."""
-        ...
 
 
 class ChannelInfo(Struct, frozen=True):
@@ -85,6 +93,17 @@ class Channel(Protocol):
     async def aclose(self) -> None:
         """Close both directions. Safe to call twice, and while `receive` waits."""
         ...
+
+
+class OneShotChannel(Channel, Outlet, Protocol):
+    """A channel with ``info.one_shot``.
+
+    `receive` returns the one message. Asked again, it waits: `anyio.EndOfStream` says that all has been answered, and
+    `anyio.BrokenResourceError` that the peer is gone, or that the transport does not wait any longer.
+    """
+
+    on_stop: Callable[[], None]
+    """Set by the driver; the transport calls it when it comes to an end, so that what is open is finished."""
 
 
 class ClientTransport(Protocol):

@@ -11,13 +11,16 @@ class Limits(Struct, frozen=True, kw_only=True):
     Args:
         message_size: Bytes of one message, in either direction of any transport. Answer: -32600.
         json_depth: How deep arrays and objects of one message may nest. Answer: -32600.
-        in_flight: Requests of one connection whose handlers run at the same time; more wait in the queue.
-        queued: Requests of one connection that wait for a free place. Answer beyond: -32603 ``Server busy``.
-        outbox: Bytes waiting for a peer that does not read. Handlers that send wait beyond it.
+        in_flight: Requests of one connection whose handlers run at the same time; more wait in the queue. Over HTTP, the
+            requests that belong to no session count together.
+        queued: Requests of one connection that wait for a free place. Answer beyond: -32603 ``Server busy``, and over HTTP
+            status 503.
+        outbox: Bytes waiting for a peer that does not read. Handlers that send wait beyond it; an HTTP stream that belongs
+            to no request is ended. Also bytes kept for one legacy session whose streams may be resumed.
         sessions: Legacy HTTP sessions of one server.
         session_idle: Seconds after which an unused legacy HTTP session ends.
         subscriptions: Subscriptions of one connection. Answer beyond: -32603.
-        events: Messages kept for one legacy stream that may be resumed.
+        events: Messages kept for one legacy session whose streams may be resumed.
         drain: Seconds that open requests get to finish when the input has ended.
         threads: Worker threads for ``def`` handlers of one server.
         stream_after: Seconds after which a silent HTTP request is answered by a stream.

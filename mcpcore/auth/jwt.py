@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import msgspec
@@ -72,11 +72,12 @@ class JWTVerifier:
 
     def _principal(self, claims: dict[str, Any]) -> Principal | None:
         now = self._clock()
-        audience: Any = claims.get("aud")
+        audience = claims.get("aud")
+        audiences: list[Any] = audience if isinstance(audience, list) else [audience]
         subject, expires, not_before = claims.get("sub"), claims.get("exp"), claims.get("nbf", 0)
         if (
             claims.get("iss") != self._issuer
-            or self._audience not in _as_list(audience)
+            or self._audience not in audiences
             or not isinstance(subject, str)
             or not isinstance(expires, int | float)
             or not isinstance(not_before, int | float)
@@ -84,8 +85,8 @@ class JWTVerifier:
             or not_before - _LEEWAY > now
         ):
             return None
-        scope: Any = claims.get("scope", claims.get("scp", ""))
-        scopes = scope.split() if isinstance(scope, str) else _as_list(scope)
+        scope = claims.get("scope", claims.get("scp", ""))
+        scopes: list[Any] = scope if isinstance(scope, list) else str(scope).split()
         client = claims.get("client_id", claims.get("azp"))
         return Principal(
             subject, self._issuer, client if isinstance(client, str) else None, frozenset(map(str, scopes)), claims
@@ -106,11 +107,6 @@ class JWTVerifier:
                     logger.warning("the keys of %s cannot be fetched: %s", self._issuer, error)
                 self._fetched_at = self._clock()
             return self._keys
-
-
-def _as_list(claim: Any) -> list[Any]:
-    """RFC 7519 §4.1.3 lets one audience stand without an array around it."""
-    return cast("list[Any]", claim) if isinstance(claim, list) else [claim]
 
 
 def _key_set(keys: dict[str, Any]) -> Any:

@@ -137,13 +137,21 @@ class Connection:
         data = self._encode_result(request_id, exchange, result)
         self._answer(request_id, exchange, data, Kind.RESPONSE)
 
-    def send_error(self, request_id: RequestId, error: ErrorData, *, challenge: tuple[str, ...] | None = None) -> None:
+    def send_error(
+        self,
+        request_id: RequestId,
+        error: ErrorData,
+        *,
+        challenge: tuple[str, ...] | None = None,
+        retry_after: int | None = None,
+    ) -> None:
         """Answer a request of the peer with an error.
 
         Args:
             request_id: Of a request that is still open.
             error: Code, message and data.
             challenge: Scopes that the caller lacks, for bindings that can ask for them.
+            retry_after: Seconds after which it is worth to try again, for bindings that can say so.
 
         Raises:
             LocalProtocolError: The request is not open.
@@ -151,7 +159,7 @@ class Connection:
         """
         exchange = self._inbound.get(request_id) or not_open(request_id)
         data = codec.encode_error(request_id, error)
-        self._answer(request_id, exchange, data, Kind.ERROR, error.code, challenge)
+        self._answer(request_id, exchange, data, Kind.ERROR, error.code, challenge, retry_after)
 
     def send_progress(
         self, request_id: RequestId, progress: float, total: float | None = None, message: str | None = None
@@ -303,13 +311,17 @@ class Connection:
         kind: Kind,
         code: int | None = None,
         challenge: tuple[str, ...] | None = None,
+        retry_after: int | None = None,
     ) -> None:
         exchange.state = advance(EXCHANGE, exchange.state, ExchangeStep.ANSWER)
         del self._inbound[id]
         self._has_answered = True
         batch = exchange.batch
         if batch is None:
-            self._queue(Outgoing(data, kind, exchange.tag, id, error_code=code, challenge=challenge))
+            answer = Outgoing(
+                data, kind, exchange.tag, id, error_code=code, challenge=challenge, retry_after=retry_after
+            )
+            self._queue(answer)
         else:
             batch.answers.append(data)
             self._settle(batch)

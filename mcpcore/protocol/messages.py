@@ -91,6 +91,7 @@ class Outgoing(Struct, frozen=True, gc=False):
         headers: Header fields that mirror the body, for the client's HTTP binding.
         error_code: For `Kind.ERROR`; chooses the HTTP status.
         challenge: Scopes to ask for, where an error is a refusal for missing scopes.
+        retry_after: Seconds after which to try again, where an error is a refusal for lack of room.
         cancels: The request of ours that this message withdraws.
     """
 
@@ -103,4 +104,5 @@ class Outgoing(Struct, frozen=True, gc=False):
     headers: Any = None
     error_code: int | None = None
     challenge: tuple[str, ...] | None = None
+    retry_after: int | None = None
     cancels: RequestId | None = None

@@ -295,7 +295,14 @@ class ServerConnection(Connection):
             raise LocalProtocolError("a subscription is ended by end_subscription, or refused by send_error")
         return self.config.stamps.encode(request_id, exchange, result)
 
-    def send_error(self, request_id: RequestId, error: ErrorData, *, challenge: tuple[str, ...] | None = None) -> None:
+    def send_error(
+        self,
+        request_id: RequestId,
+        error: ErrorData,
+        *,
+        challenge: tuple[str, ...] | None = None,
+        retry_after: int | None = None,
+    ) -> None:
         """Answer a request of the client with an error.
 
         In the modern era -32042 becomes the `InputRequiredResult` that has taken its place, and codes that a server
@@ -305,6 +312,7 @@ class ServerConnection(Connection):
             request_id: Of a request that is still open.
             error: Code, message and data.
             challenge: Scopes that the caller lacks, for bindings that can ask for them.
+            retry_after: Seconds after which it is worth to try again, for bindings that can say so.
 
         Raises:
             LocalProtocolError: The request is not open.
@@ -317,7 +325,7 @@ class ServerConnection(Connection):
                 self.send_input_required(request_id, visits)
                 return
             error = allowed_error(error)
-        super().send_error(request_id, error, challenge=challenge)
+        super().send_error(request_id, error, challenge=challenge, retry_after=retry_after)
 
     def send_input_required(self, request_id: RequestId, required: InputRequiredResult) -> None:
         """Answer a modern request by asking for more input.

@@ -3,51 +3,60 @@
 There is no task that waits for the next message. The task that brought a message runs its handler and writes what comes
 of it, so an idle session costs its state and nothing else. Only when a handler waits is a second task started, which
 notices that the client has gone.
+
+Each message is written to where it belongs by whoever queued it. So no request waits for another, nor for the client that
+another one is answered to.
 """
 
 import contextvars
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
-from mcpcore.abc import Channel
+from mcpcore.abc import OneShotChannel, Outlet
 from mcpcore.limits import Limits
 from mcpcore.protocol.connection import Connection
 from mcpcore.protocol.events import Event, RequestReceived
-from mcpcore.protocol.messages import Outgoing
+from mcpcore.runtime.admission import Admission
 from mcpcore.runtime.background import start_task
 from mcpcore.runtime.conversation import Conversation, Handle, Turn
 from mcpcore.types.jsonrpc import INTERNAL_ERROR, ErrorData, RequestId
 
 __all__ = ["Exchange"]
 
+_LATER: Final = 1  # seconds
+
 
 class Exchange(Conversation):
     """Drives the connection of one session, or of a single request.
 
     Args:
-        send: Writes messages to the channels they belong to.
+        outlet: Takes messages to the channels that they belong to.
+        admission: Keeps to the limits of requests in flight.
     """
 
     def __init__(
         self,
         connection: Connection,
-        send: Callable[[list[Outgoing]], Coroutine[Any, Any, None]],
+        outlet: Outlet,
         limits: Limits,
+        admission: Admission,
         handle: Handle,
         observe: Callable[[Event], None],
     ) -> None:
         super().__init__(connection, limits, handle, observe)
-        self._write_to = send
-        self._channels: dict[RequestId, Channel] = {}
+        self._outlet = outlet
+        self._admission = admission
+        self._channels: dict[RequestId, OneShotChannel] = {}
         self._watchers: dict[RequestId, anyio.CancelScope] = {}
 
-    async def serve(self, channel: Channel) -> None:
+    async def serve(self, channel: OneShotChannel) -> None:
         """Take the message of ``channel``, run what it asks for, write what comes of it, and return.
 
         A subscription keeps this waiting until one side ends it. Cancellation cancels the handler.
         """
+        channel.on_stop = self.end
         requests: list[RequestReceived] = []
         for message in await channel.receive():
             for event in self.connection.receive(message):
@@ -61,32 +70,34 @@ class Exchange(Conversation):
             async with anyio.create_task_group() as tasks:
                 for request in requests:
                     tasks.start_soon(self._run, request, channel)
-        if self._writing:
-            await self.flush()  # back-pressure
-        elif self.connection.has_messages:
-            await self._write()  # in the request's own task, which nobody but its server cancels
+        await self._write()  # in the request's own task, which nobody but its server cancels
         if any(self.connection.is_open(request.id) for request in requests):
             await self._hold(requests, channel)
 
-    async def _run(self, event: RequestReceived, channel: Channel) -> None:
-        if len(self._running) >= self._limits.in_flight:
-            text = "Server busy: too many requests in flight"
-            self.connection.send_error(event.id, ErrorData(INTERNAL_ERROR, text))
+    async def _run(self, event: RequestReceived, channel: OneShotChannel) -> None:
+        if self._admission.is_full:
+            error = ErrorData(INTERNAL_ERROR, "Server busy: too many requests in flight")
+            self.connection.send_error(event.id, error, retry_after=_LATER)
             return
         scope = event.scope
         context = (scope.context if scope is not None else None) or contextvars.copy_context()
+        handler = self._handle(event) if self._admission.has_place else self._handle_in_turn(event)
         self._channels[event.id] = channel
         try:
             with anyio.CancelScope() as cancel_scope:
-                await Turn(self, cancel_scope).step(self._handle(event), context, event.id)
+                await Turn(self, cancel_scope).step(handler, context, event.id)
         finally:
             del self._channels[event.id]
 
-    async def _hold(self, requests: list[RequestReceived], channel: Channel) -> None:
+    async def _handle_in_turn(self, event: RequestReceived) -> None:
+        await self._admission.wait()
+        await self._handle(event)
+
+    async def _hold(self, requests: list[RequestReceived], channel: OneShotChannel) -> None:
         """Keep the channel of a subscription open until one of the sides ends it."""
         try:
             await channel.receive()
-        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
             for request in requests:
                 self._withdraw(request.id)
 
@@ -95,12 +106,19 @@ class Exchange(Conversation):
         self._end(None)
         self.wake_writer()
 
+    def abandon(self) -> None:
+        """Do the same, and cancel the handlers that run: there is nobody left to answer to."""
+        for request_id in list(self._running):
+            self._withdraw(request_id)
+        self.end()
+
     # -- a handler that waits --------------------------------------------------------------------------------------
 
     def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope) -> None:
         """See to it that the loss of the client is noticed while the handler waits."""
         if request_id is None:
             return
+        self._admission.enter()
         self._running[request_id] = scope
         channel, watcher = self._channels[request_id], anyio.CancelScope()
         self._watchers[request_id] = watcher
@@ -112,13 +130,17 @@ class Exchange(Conversation):
         self.spawn(watch)
 
     def finished(self, request_id: RequestId) -> None:
+        """The handler is done, one way or another: its place goes to the next."""
         del self._running[request_id]
         self._watchers.pop(request_id).cancel()
+        self._admission.leave()
 
-    async def _notice_loss(self, request_id: RequestId, channel: Channel) -> None:
+    async def _notice_loss(self, request_id: RequestId, channel: OneShotChannel) -> None:
         try:
             await channel.receive()
-        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        except anyio.EndOfStream:
+            return
+        except anyio.BrokenResourceError:
             if channel.info.disconnect_cancels:
                 self._withdraw(request_id)
 
@@ -128,8 +150,22 @@ class Exchange(Conversation):
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    async def _send(self, messages: list[Outgoing]) -> None:
-        await self._write_to(messages)
+    async def flush(self) -> None:
+        """Write what is queued, and wait until the clients it goes to have room for it: back-pressure."""
+        if self.connection.has_messages:
+            with anyio.CancelScope(shield=True):
+                await self._write()
+
+    async def _write(self) -> None:
+        while self.connection.has_messages:
+            self._sent += self.connection.queued_bytes
+            await self._outlet.send(self.connection.messages_to_send())
+
+    def wake_writer(self) -> None:
+        """Have what is queued written soon, for callers that cannot wait."""
+        if self.connection.has_messages:
+            self._sent += self.connection.queued_bytes
+            self._outlet.put(self.connection.messages_to_send())
 
     def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         start_task(function)

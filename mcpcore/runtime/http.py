@@ -1,13 +1,16 @@
 """Serving a `Server` over HTTP: the ASGI application, and the servers that run it."""
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Literal
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
+from anyio.abc import SocketAttribute, TaskStatus
 
 from mcpcore.exceptions import TransportError
-from mcpcore.runtime.background import asyncio_loop
+from mcpcore.runtime.background import asyncio_loop, unwrap
 from mcpcore.runtime.session import Session
 from mcpcore.transports.http.application import Application
 from mcpcore.transports.http.eventlog import EventLogFactory
@@ -18,7 +21,12 @@ from mcpcore.transports.http.sse import SSEApp
 if TYPE_CHECKING:
     from mcpcore.runtime.server import Server
 
-__all__ = ["http_app", "serve_http", "sse_app"]
+__all__ = ["http_app", "listen", "serve_http", "sse_app"]
+
+Run = Callable[[anyio.Event], Awaitable[None]]
+"""Runs a web server until the event."""
+
+_GRACE: Final = 1  # seconds in which web servers end what the application has not ended
 
 
 def http_app(
@@ -37,7 +45,7 @@ def http_app(
 
     def ended(session: Session | None) -> None:
         if session is not None:
-            session.driver.end()
+            session.driver.abandon()
             server.forget(session)
 
     return StreamableHTTPApp(
@@ -90,25 +98,83 @@ async def serve_http(
     host: str = "127.0.0.1",
     port: int = 8000,
     log_level: str = "warning",
+    task_status: TaskStatus[int] = anyio.TASK_STATUS_IGNORED,
     **options: Any,
 ) -> None:
     """Serve until cancelled or `Server.stop`: with uvicorn on asyncio, with hypercorn on trio.
 
+    Either way, what is open is finished within ``limits.drain`` seconds.
+
+    Args:
+        server: The server.
+        make_app: Makes the application.
+        host: A name or an address; all addresses of a name are listened on.
+        port: 0 for any that is free.
+        log_level: Of the web server's own loggers.
+        task_status: Is told the port once connections are accepted.
+        options: Of ``make_app``.
+
     Raises:
-        TransportError: What it needs is not installed.
+        TransportError: The address is not free, or what this needs is not installed.
+        Exception: What entering the server's lifespan raises.
     """
     app = make_app(host=host, **options)
-    stopped = anyio.Event()
-    server.on_stop(stopped.set)
     on_asyncio = asyncio_loop() is not None
     try:
-        await (_uvicorn(app, host, port, log_level, stopped) if on_asyncio else _hypercorn(app, host, port, stopped))
+        run = (_uvicorn if on_asyncio else _hypercorn)(app, log_level)
     except ImportError as error:
         extra = "http" if on_asyncio else "trio"
         raise TransportError(f"{error.name} is not installed: pip install 'mcpcore[{extra}]'") from error
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(each) for each in await listen(host, port)]
+        await app.start()
+        task_status.started(sockets[0].getsockname()[1])
+        await _run(server, app, partial(run, sockets))
 
 
-async def _uvicorn(app: Application, host: str, port: int, log_level: str, stopped: anyio.Event) -> None:
+async def listen(host: str, port: int) -> list[socket.socket]:
+    """Listen on all addresses of a name.
+
+    Web servers could do it; but uvicorn ends the process where it cannot, and neither says which port it got for 0.
+
+    Raises:
+        TransportError: The address is not free, or not ours.
+    """
+    try:
+        listener = await anyio.create_tcp_listener(local_host=host, local_port=port)
+    except OSError as error:
+        raise TransportError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from error
+    async with listener:
+        raw: list[socket.socket] = [each.extra(SocketAttribute.raw_socket) for each in listener.listeners]
+        # asyncio turns Nagle's algorithm off where it sees that a socket is TCP, and only its number tells that. With it
+        # on, each event would wait for the client's kernel to acknowledge the one before: 40 ms.
+        return [socket.socket(each.family, each.type, socket.IPPROTO_TCP, fileno=each.dup().detach()) for each in raw]
+
+
+async def _run(server: "Server", app: Application, run: Run) -> None:
+    """Run a web server until it is to stop, or until cancelled, and let it end in good order either way."""
+    stopped, ending = anyio.Event(), anyio.Event()
+    server.on_stop(stopped.set)
+
+    async def end() -> None:
+        try:
+            await stopped.wait()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await app.aclose()  # open streams end with a last frame; web servers would wait for them
+            ending.set()
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(end)
+            with anyio.CancelScope(shield=True):
+                await run(ending)
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        raise unwrap(group) from None
+
+
+def _uvicorn(app: Application, log_level: str) -> Callable[[list[socket.socket], anyio.Event], Awaitable[None]]:
     import uvicorn
 
     class Quiet(uvicorn.Server):
@@ -118,35 +184,40 @@ async def _uvicorn(app: Application, host: str, port: int, log_level: str, stopp
             return nullcontext()
 
     config = uvicorn.Config(
-        app, host=host, port=port, log_level=log_level, access_log=False, timeout_graceful_shutdown=2, lifespan="on"
+        app,
+        log_config=None,  # how logging is set up is the program's own affair
+        log_level=log_level,
+        access_log=False,
+        timeout_graceful_shutdown=_GRACE,
+        lifespan="off",
     )
     runner = Quiet(config)
-    async with anyio.create_task_group() as tasks:
 
-        async def stop() -> None:
-            await stopped.wait()
-            await app.aclose()  # open streams end with a last frame; uvicorn would wait for them
+    async def run(sockets: list[socket.socket], ending: anyio.Event) -> None:
+        async def end() -> None:
+            await ending.wait()
             runner.should_exit = True
 
-        tasks.start_soon(stop)
-        try:
-            await runner.serve()
-        finally:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(end)
+            await runner.serve(sockets)
             tasks.cancel_scope.cancel()
 
+    return run
 
-async def _hypercorn(app: Application, host: str, port: int, stopped: anyio.Event) -> None:
+
+def _hypercorn(app: Application, log_level: str) -> Callable[[list[socket.socket], anyio.Event], Awaitable[None]]:
     from hypercorn.config import Config
     from hypercorn.trio import serve
 
-    config = Config()
-    config.bind = [f"{host}:{port}"]
-    config.accesslog = None
-    config.graceful_timeout = 2
-
-    async def stop() -> None:
-        await stopped.wait()
-        await app.aclose()
-
     application: Any = app  # hypercorn has types of its own for ASGI
-    await serve(application, config, shutdown_trigger=stop)
+    config = Config()
+    config.accesslog = None
+    config.loglevel = log_level
+    config.graceful_timeout = _GRACE
+
+    async def run(sockets: list[socket.socket], ending: anyio.Event) -> None:
+        config.bind = [f"fd://{each.detach()}" for each in sockets]
+        await serve(application, config, shutdown_trigger=ending.wait)
+
+    return run

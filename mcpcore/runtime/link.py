@@ -309,5 +309,4 @@ class Link:
 
 
 def _names_versions(error: ErrorData) -> bool:
-    data: Any = error.data
-    return isinstance(data, dict) and "supported" in data
+    return isinstance(error.data, dict) and "supported" in error.data

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from msgspec import Struct
 
-from mcpcore.abc import Channel, ChannelInfo, ServerTransport
+from mcpcore.abc import Channel, ChannelInfo, OneShotChannel, Outlet, ServerTransport
 from mcpcore.exceptions import DefinitionError
 from mcpcore.limits import Limits
 from mcpcore.protocol.events import (
@@ -26,6 +26,7 @@ from mcpcore.protocol.events import (
 from mcpcore.protocol.mirroring import HeaderMap, header_map
 from mcpcore.protocol.server import ServerConfig, ServerConnection
 from mcpcore.providers.registry import Registry
+from mcpcore.runtime.admission import Admission
 from mcpcore.runtime.context import INJECTIONS
 from mcpcore.runtime.dispatch import Dispatcher
 from mcpcore.runtime.driver import Driver
@@ -34,6 +35,7 @@ from mcpcore.runtime.lifespan import Lifespan
 from mcpcore.runtime.middleware import Middleware
 from mcpcore.runtime.process import run_until_signalled
 from mcpcore.runtime.request import Notification, Request
+from mcpcore.runtime.sealing import state_codec
 from mcpcore.runtime.session import Session
 from mcpcore.types._base import Object
 from mcpcore.types.lifecycle import (
@@ -50,7 +52,6 @@ from mcpcore.versions import LATEST_LEGACY, LEGACY_VERSIONS, MODERN_VERSIONS
 
 if TYPE_CHECKING:
     from mcpcore.auth.resource import ResourceServer
-    from mcpcore.protocol.request_state import RequestStateCodec
     from mcpcore.transports.http.server import StreamableHTTPApp
     from mcpcore.transports.http.sse import SSEApp
 
@@ -156,10 +157,7 @@ class Server:
         self.auth = auth
         self.limits = limits or Limits()
         self.page_size = page_size
-        if secret is not None:
-            from mcpcore.runtime.sealing import state_codec
-
-            self.state_codec = state_codec(secret)
+        self.state_codec = state_codec(secret)
         self.state_lifetime = 600.0
         self.clock: Callable[[], float] = time.time
         self.injections: Mapping[str, Callable[[Request], Any]] = INJECTIONS
@@ -167,6 +165,7 @@ class Server:
         self._cache = cache or CacheHint()
         self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
         self._sessions: set[Session] = set()
+        self._admission = Admission(self.limits)  # of requests that stand for themselves; sessions have their own
         self._dispatcher = Dispatcher(self)
         self._offer: ServerConfig
         self._configured = -1
@@ -181,13 +180,6 @@ class Server:
         self.complete = self.registry.complete
         self.include = self.registry.include
         self.add_tool = self.registry.add_tool
-
-    @cached_property
-    def state_codec(self) -> "RequestStateCodec":
-        """What seals ``requestState``. Made at first use: most servers never seal, and hashing would slow every start."""
-        from mcpcore.runtime.sealing import state_codec
-
-        return state_codec()
 
     @property
     def is_stateless(self) -> bool:
@@ -238,7 +230,7 @@ class Server:
     async def serve_channel(self, channel: Channel) -> None:
         """Serve one channel until its input ends, inside `running`. Transports call this for each channel."""
         if channel.info.one_shot:
-            await self._serve_exchange(channel)
+            await self._serve_exchange(cast(OneShotChannel, channel))
             return
         session = self._session(channel.info)
         session.driver = driver = Driver(
@@ -250,13 +242,13 @@ class Server:
         finally:
             self.forget(session)
 
-    async def _serve_exchange(self, channel: Channel) -> None:
+    async def _serve_exchange(self, channel: OneShotChannel) -> None:
         """Serve one message. Its connection lives as long as the session that it belongs to, or as itself."""
         slot = channel.info.session
         if slot is None:
-            session = self._exchange_session(channel.info, channel.send)
+            session = self._exchange_session(channel.info, channel, self._admission)
         elif slot.state is None:
-            session = slot.state = self._exchange_session(channel.info, slot.send)
+            session = slot.state = self._exchange_session(channel.info, slot, Admission(self.limits))
             self._sessions.add(session)
         else:
             session = slot.state
@@ -266,11 +258,10 @@ class Server:
             if session in self._sessions and (slot is None or session.connection.session is None):
                 self.forget(session)  # it stood for itself, or was never initialised
 
-    def _exchange_session(self, info: ChannelInfo, send: Any) -> Session:
+    def _exchange_session(self, info: ChannelInfo, outlet: Outlet, admission: Admission) -> Session:
         session = self._session(info)
-        session.driver = Exchange(
-            session.connection, send, self.limits, self._handle(session), partial(self._observe, session)
-        )
+        observe = partial(self._observe, session)
+        session.driver = Exchange(session.connection, outlet, self.limits, admission, self._handle(session), observe)
         return session
 
     def _session(self, info: ChannelInfo) -> Session:
@@ -354,8 +345,8 @@ class Server:
     def report(self) -> str:
         """Return, for people, what this server is, what it offers, and which handlers it did not take and why."""
         provider = self.registry.provider
-        mode = f"type={provider.type!r}, state={provider.state!r}"
-        head = f"{self.info.name} {self.info.version}: {mode}, revisions {', '.join(self._versions)}"
+        spoken = f"{self._versions[0]} to {self._versions[-1]}" if len(self._versions) > 1 else self._versions[0]
+        head = f"{self.info.name} {self.info.version}: type={provider.type!r}, state={provider.state!r}, revisions {spoken}"
         return f"{head}\n{self.registry.report()}".rstrip()
 
     def mount(self, other: "Server | Registry", namespace: str | None = None) -> None:

@@ -7,59 +7,12 @@ import anyio
 import msgspec
 import pytest
 from support.asgi import LEGACY, MODERN, POST, Caller, encoded, initialize, modern, request
+from support.world import World
 
-from mcpcore import Context, Limits, Server
+from mcpcore import Limits, Server
 from mcpcore.types.meta import CLIENT_CAPABILITIES, PROTOCOL_VERSION
 
 pytestmark = pytest.mark.anyio
-
-
-class World:
-    """A server with tools that tests can watch and hold."""
-
-    def __init__(self, **options: Any) -> None:
-        self.server = server = Server("test", version="1.0.0", **options)
-        self.started = anyio.Event()
-        self.release = anyio.Event()
-        self.cancelled = anyio.Event()
-
-        @server.tool
-        async def add(a: int, b: int) -> int:
-            """Add."""
-            return a + b
-
-        @server.tool
-        async def hold() -> str:
-            """Wait until released."""
-            self.started.set()
-            try:
-                await self.release.wait()
-            except anyio.get_cancelled_exc_class():
-                self.cancelled.set()
-                raise
-            return "released"
-
-        @server.tool
-        async def steps(ctx: Context) -> str:
-            """Report progress, then wait until released."""
-            await ctx.progress(1, total=2)
-            self.started.set()
-            await self.release.wait()
-            return "done"
-
-        @server.tool
-        async def ask(ctx: Context) -> str:
-            """Ask the user."""
-            answer = await ctx.elicit("Name?", {"type": "object", "properties": {"name": {"type": "string"}}})
-            return f"{answer.action} {answer.value}"
-
-        @server.tool
-        async def detach(ctx: Context) -> str:
-            """End the stream and answer later."""
-            await ctx.close_stream()
-            self.started.set()
-            await self.release.wait()
-            return "late"
 
 
 def caller(**options: Any) -> tuple[World, Caller]:

@@ -18,7 +18,7 @@ from mcpcore.limits import Limits
 
 pytestmark = pytest.mark.anyio
 
-ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
+ERAS: Any = pytest.mark.parametrize("era", ["legacy", "modern"])
 
 
 class Watched:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Hashable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
 
@@ -11,15 +11,17 @@ from mcpcore.limits import Limits
 from mcpcore.transports.http.bearer import Bearer
 from mcpcore.transports.http.guard import Guard
 from mcpcore.transports.http.headers import Headers, read_headers
-from mcpcore.transports.http.requests import Receive, Refusal, Scope, refuse
-from mcpcore.transports.http.stream import Send, respond
+from mcpcore.transports.http.requests import Refusal, Scope, refuse
+from mcpcore.transports.http.response import Receive, Send, respond
 
-__all__ = ["Application", "Exchange"]
+__all__ = ["Application", "HTTPRequest"]
 
 logger: Final = logging.getLogger("mcpcore.transports.http")
 
+_LINGER: Final = 0.5  # seconds for requests that were given up to notice
 
-class Exchange:
+
+class HTTPRequest:
     """One request and the way to answer it."""
 
     __slots__ = ("extra", "headers", "principal", "receive", "scope", "send")
@@ -31,6 +33,16 @@ class Exchange:
         self.send = send
         self.extra: list[tuple[bytes, bytes]] = []
         self.principal: Hashable = None
+
+
+class Unfinished(Protocol):
+    """Something that keeps a response open."""
+
+    def stop(self) -> None:
+        """Come to an end."""
+
+    def abandon(self) -> None:
+        """End at once."""
 
 
 class Application:
@@ -57,8 +69,10 @@ class Application:
         self._stack = AsyncExitStack()
         self._starting: anyio.Event | None = None
         self._started = False
+        self._unfinished: set[Unfinished] = set()
+        self._all_finished: anyio.Event | None = None
 
-    async def _serve(self, exchange: Exchange) -> None:
+    async def _serve(self, request: HTTPRequest) -> None:
         """Serve one request that has been let in. Raises `Refusal`."""
         raise NotImplementedError
 
@@ -67,7 +81,7 @@ class Application:
         raise NotImplementedError
 
     async def _close(self) -> None:
-        """End what is open."""
+        """Forget what outlives its requests."""
         raise NotImplementedError
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,45 +95,44 @@ class Application:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Judge a request in the order of the specification: where from, who, and only then what."""
-        exchange = Exchange(scope, read_headers(scope["headers"]), receive, send)
+        request = HTTPRequest(scope, read_headers(scope["headers"]), receive, send)
         guard = self._guard
         if guard.cors:
-            exchange.extra = guard.cors_headers(exchange.headers)
+            request.extra = guard.cors_headers(request.headers)
         bearer = self._bearer
         try:
             if bearer is not None and bearer.serves(scope):
-                await self._metadata(bearer, exchange)
+                await self._metadata(bearer, request)
                 return
             if not self._is_mine(scope):
                 raise Refusal(404, "there is nothing here")
-            refusal = guard.refusal(exchange.headers)
+            refusal = guard.refusal(request.headers)
             if refusal is not None:
                 logger.warning("refused a request: %s", refusal)
                 raise Refusal(403, refusal)
             if guard.cors and scope["method"] == "OPTIONS":
-                await respond(send, 204, headers=guard.cors_headers(exchange.headers, preflight=True))
+                await respond(send, 204, headers=guard.cors_headers(request.headers, preflight=True))
                 return
             if bearer is not None:
-                exchange.principal = await bearer(exchange.headers, scope)
+                request.principal = await bearer(request.headers, scope)
             if not self._started:
                 await self.start()
-            await self._serve(exchange)
+            await self._serve(request)
         except Refusal as refused:
-            await refuse(send, refused, exchange.extra)
+            await refuse(send, refused, request.extra)
 
-    async def _metadata(self, bearer: Bearer, exchange: Exchange) -> None:
+    async def _metadata(self, bearer: Bearer, request: HTTPRequest) -> None:
         """Anybody may read it, from any page: it says how to get a token."""
-        if exchange.scope["method"] not in ("GET", "HEAD"):
+        if request.scope["method"] not in ("GET", "HEAD"):
             raise Refusal(405, "use GET here", headers=[(b"allow", b"GET")])
         fields = [(b"access-control-allow-origin", b"*"), (b"cache-control", b"public, max-age=3600")]
-        await respond(exchange.send, 200, bearer.metadata, fields, json=True)
+        await respond(request.send, 200, bearer.metadata, fields, json=True)
 
     async def start(self) -> None:
         """Enter the server's lifespan. The first request does it where the host has none."""
-        if self._started:
-            return
-        if self._starting is not None:
+        while self._starting is not None:
             await self._starting.wait()
+        if self._started:
             return
         self._starting = anyio.Event()
         try:
@@ -129,11 +142,33 @@ class Application:
             self._starting.set()
             self._starting = None
 
+    def _finished(self, response: Unfinished) -> None:
+        """Take something out of what `aclose` has to end."""
+        self._unfinished.discard(response)
+        if self._all_finished is not None and not self._unfinished:
+            self._all_finished.set()
+
     async def aclose(self) -> None:
-        """End what is open, then leave the server's lifespan. Safe to call twice."""
+        """End what is open, within ``limits.drain`` seconds, then leave the server's lifespan. Safe to call twice.
+
+        Streams that wait for something to happen end at once. Requests get that time to be answered; then they are given
+        up.
+        """
+        for each in list(self._unfinished):
+            each.stop()
+        await self._wait_until_finished(self._limits.drain)
+        for each in list(self._unfinished):
+            each.abandon()
         await self._close()
+        await self._wait_until_finished(_LINGER)
         self._started = False
         await self._stack.aclose()
+
+    async def _wait_until_finished(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            while self._unfinished:
+                self._all_finished = anyio.Event()
+                await self._all_finished.wait()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:

@@ -1,65 +1,77 @@
 """One HTTP exchange as a channel: the body in, the response out."""
 
+from collections.abc import Callable
+
 import anyio
 
 from mcpcore.abc import ChannelInfo
 from mcpcore.protocol.messages import Incoming, Outgoing
-from mcpcore.transports.http.requests import Receive
-from mcpcore.transports.http.stream import Stream
+from mcpcore.transports.http.response import Receive, Response
 
-__all__ = ["ExchangeChannel", "wait_for_disconnect"]
+__all__ = ["ExchangeChannel"]
 
 
 class ExchangeChannel:
-    """The channel of one POST.
+    """The channel of one POST. See `OneShotChannel`.
 
     Args:
         info: What it is.
         message: The body.
-        stream: The response.
+        response: The response.
         receive: The ASGI application's; tells when the client goes.
         silence: Seconds of silence after which a comment keeps the response alive.
+        on_loss: Called when the client has gone before the answer.
     """
 
-    def __init__(self, info: ChannelInfo, message: Incoming, stream: Stream, receive: Receive, silence: float) -> None:
+    def __init__(
+        self,
+        info: ChannelInfo,
+        message: Incoming,
+        response: Response,
+        receive: Receive,
+        silence: float,
+        on_loss: Callable[[], None] = lambda: None,
+    ) -> None:
         self.info = info
+        self.on_stop: Callable[[], None] = lambda: None
         self._message: Incoming | None = message
-        self._stream = stream
+        self._response = response
         self._receive = receive
         self._silence = silence
+        self._on_loss = on_loss
 
     async def receive(self) -> list[Incoming]:
         """Return the body; asked again, wait until the client goes or the response is complete."""
         if self._message is not None:
             message, self._message = self._message, None
             return [message]
-        await wait_for_disconnect(self._receive, self._stream, self._silence)
-        if self._stream.is_gone:
+        await self._response.watch(self._receive, self._silence)
+        if self._response.is_lost:
+            self._on_loss()
             raise anyio.BrokenResourceError
         raise anyio.EndOfStream
+
+    def put(self, messages: list[Outgoing]) -> None:
+        """Add to the response."""
+        for message in messages:
+            self._response.put(message)
+        self._response.wake()
 
     async def send(self, messages: list[Outgoing]) -> None:
         """Write to the response."""
         for message in messages:
-            await self._stream.write(message)
+            self._response.put(message)
+        await self._response.flush()
 
     async def aclose(self) -> None:
         """End the response."""
-        await self._stream.close()
+        self._response.end()
+        await self._response.flush()
 
+    def stop(self) -> None:
+        """The server stops: tell the runtime to come to an end."""
+        self.on_stop()
 
-async def wait_for_disconnect(receive: Receive, stream: Stream, silence: float) -> None:
-    """Wait until the client has gone or the response is complete; keep a silent response alive meanwhile."""
-    with anyio.CancelScope() as scope:
-        stream.on_complete = scope.cancel
-        if stream.is_complete:
-            return
-        while True:
-            with anyio.move_on_after(silence) as quiet:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-            if not quiet.cancelled_caught:
-                if not stream.is_complete:
-                    stream.is_gone = True
-                return
-            await stream.keep_alive()
+    def abandon(self) -> None:
+        """The server does not wait any longer: end the response as it is."""
+        self._response.abandon()

@@ -1,18 +1,17 @@
 """What every HTTP binding does with a request before it looks at the message: refuse it, or read its body."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from mcpcore.transports.http.headers import Headers, is_json
-from mcpcore.transports.http.stream import Send, respond
+from mcpcore.transports.http.response import Receive, Send, respond
 from mcpcore.types.jsonrpc import INVALID_REQUEST, ErrorData
 
-__all__ = ["Receive", "Refusal", "Scope", "below_mount", "peer", "read_body", "refuse"]
+__all__ = ["Refusal", "Scope", "below_mount", "peer", "read_body", "refuse"]
 
 Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 
 class Refusal(Exception):
@@ -47,7 +46,7 @@ async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
         raise Refusal(415, "send a JSON-RPC message as Content-Type: application/json")
     too_large = Refusal(413, f"a message has at most {limit} bytes")
     announced = headers.get("content-length")
-    if announced is not None and announced.isdigit() and int(announced) > limit:
+    if announced is not None and announced.isdecimal() and int(announced) > limit:
         raise too_large
     chunks: list[bytes] = []
     size = 0

@@ -9,20 +9,21 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, Final, Literal
 
-from mcpcore.abc import Channel, ChannelInfo
+from mcpcore.abc import ChannelInfo, OneShotChannel
 from mcpcore.auth.resource import ResourceServer
 from mcpcore.limits import Limits
 from mcpcore.protocol.inbound import classify
 from mcpcore.protocol.messages import Incoming, RequestScope
-from mcpcore.transports.http.application import Application, Exchange
+from mcpcore.transports.http.application import Application, HTTPRequest
 from mcpcore.transports.http.bearer import Bearer
-from mcpcore.transports.http.channel import ExchangeChannel, wait_for_disconnect
+from mcpcore.transports.http.channel import ExchangeChannel
 from mcpcore.transports.http.eventlog import EventLogFactory, MemoryEventLog
 from mcpcore.transports.http.guard import Guard
 from mcpcore.transports.http.headers import Headers, accepts
 from mcpcore.transports.http.requests import Refusal, Scope, below_mount, peer, read_body
-from mcpcore.transports.http.sessions import STANDALONE, HTTPSession, Sessions
-from mcpcore.transports.http.stream import Stream, respond
+from mcpcore.transports.http.response import Response, respond, retry_after
+from mcpcore.transports.http.sessions import HTTPSession, Sessions
+from mcpcore.transports.http.stream import Stream, parse_event_id
 from mcpcore.versions import LEGACY_VERSIONS, Era
 
 __all__ = ["StreamableHTTPApp"]
@@ -50,7 +51,7 @@ class StreamableHTTPApp(Application):
 
     def __init__(
         self,
-        handler: Callable[[Channel], Awaitable[None]],
+        handler: Callable[[OneShotChannel], Awaitable[None]],
         running: Callable[[], AbstractAsyncContextManager[None]],
         *,
         path: str = "/mcp",
@@ -68,8 +69,8 @@ class StreamableHTTPApp(Application):
         self._path = "/" + path.strip("/")
         self._stateless = stateless
         self._retry_ms = retry_ms
-        most = self._limits.events
-        make_log: EventLogFactory | None = (lambda _: MemoryEventLog(most)) if event_log == "memory" else event_log
+        kept = self._limits.events, self._limits.outbox
+        make_log: EventLogFactory | None = (lambda _: MemoryEventLog(*kept)) if event_log == "memory" else event_log
         options: dict[str, Any] = {} if clock is None else {"clock": clock}
         self.sessions = Sessions(self._limits, make_log, lambda each: on_session_end(each.state), **options)
 
@@ -84,39 +85,46 @@ class StreamableHTTPApp(Application):
         root, below = below_mount(scope)
         return below == self._path or bool(root and not below)
 
-    async def _serve(self, exchange: Exchange) -> None:
+    async def _serve(self, request: HTTPRequest) -> None:
         await self.sessions.sweep()
-        method = exchange.scope["method"]
+        method = request.scope["method"]
         if method == "POST":
-            await self._post(exchange)
+            await self._post(request)
         elif method in ("GET", "DELETE"):
-            await self._session_method(method, exchange)
+            await self._session_method(method, request)
         else:
             allowed = b"POST" if self._stateless else b"GET, POST, DELETE"
             raise Refusal(405, f"{method} is not served here", headers=[(b"allow", allowed)])
 
-    async def _post(self, exchange: Exchange) -> None:
-        headers = exchange.headers
+    async def _post(self, request: HTTPRequest) -> None:
+        headers = request.headers
         json, events = accepts(headers.get("accept"))
         if not json and not events:
             raise Refusal(406, "Accept must name application/json, text/event-stream, or both")
-        body = await read_body(headers, exchange.receive, self._limits.message_size)
+        body = await read_body(headers, request.receive, self._limits.message_size)
         inbound = classify(body, headers)
         modern = inbound.era is Era.MODERN
-        session = None if modern else self._session_of(exchange, inbound.initializes)
+        session = None if modern else self._session_of(request, inbound.initializes)
         version = None
         if not modern and not inbound.initializes:
             named = _legacy_version(headers)
             version = None if session is not None else named or _FALLBACK
-        stream = self._stream(exchange, session, modern=modern, json=json, events=events)
-        log = stream.has_log
+        response = Response(
+            request.send,
+            modern=modern,
+            json=json,
+            events=events,
+            headers=request.extra,
+            step_up=None if self._bearer is None else partial(self._bearer.step_up, request.scope),
+        )
+        stream = None if session is None else self._open_stream(session, request, response, inbound.initializes)
         scope = RequestScope(
             "http",
             headers,
-            peer(exchange.scope),
-            exchange.principal,
+            peer(request.scope),
+            request.principal,
             session.id if session is not None else None,
-            close_stream=stream.detach if log else None,
+            close_stream=stream.detach if stream is not None and stream.can_resume else None,
         )
         info = ChannelInfo(
             "http",
@@ -126,60 +134,41 @@ class StreamableHTTPApp(Application):
             back_channel=events and session is not None,
             disconnect_cancels=modern,
         )
-        message = Incoming(body, headers, stream, scope)
-        channel = ExchangeChannel(info, message, stream, exchange.receive, self._limits.stream_after)
-        if session is None:
-            await self._handler(channel)
-            await stream.close()
-        else:
-            await self._post_to_session(session, channel, stream, inbound.initializes)
-
-    def _stream(
-        self, exchange: Exchange, session: HTTPSession | None, *, modern: bool, json: bool, events: bool
-    ) -> Stream:
-        log = session.log if session is not None else None
-        return Stream(
-            exchange.send,
-            modern=modern,
-            json=json,
-            events=events,
-            headers=exchange.extra,
-            log=log,
-            name=session.name_stream() if session is not None else "",
-            step_up=None if self._bearer is None else partial(self._bearer.step_up, exchange.scope),
-            primed=(exchange.headers.get("mcp-protocol-version") or "") >= _PRIMING,
-            retry_ms=self._retry_ms,
-        )
-
-    async def _post_to_session(
-        self, session: HTTPSession, channel: ExchangeChannel, stream: Stream, initializes: bool
-    ) -> None:
-        if initializes and not self.sessions.is_known(session):
-            stream.on_success = partial(self._opened, session, stream)
-        session.streams[stream.name] = stream
-        session.busy += 1
+        message = Incoming(body, headers, stream or response, scope)
+        on_loss = _nothing if session is None else partial(self.sessions.touch, session)
+        channel = ExchangeChannel(info, message, response, request.receive, self._limits.stream_after, on_loss)
+        self._unfinished.add(channel)
         try:
             await self._handler(channel)
         finally:
-            session.busy -= 1
-            session.streams.pop(stream.name, None)
-        await stream.close()
+            self._finished(channel)
+            if session is not None and stream is not None:
+                session.close(stream)
+                self.sessions.touch(session)
+        await channel.aclose()
 
-    def _opened(self, session: HTTPSession, stream: Stream) -> None:
+    def _open_stream(self, session: HTTPSession, request: HTTPRequest, response: Response, initializes: bool) -> Stream:
+        if initializes and not self.sessions.is_known(session):
+            response.on_result = partial(self._begun, session, response)
+        stream = session.open(self._retry_ms)
+        stream.carry(response, primed=(request.headers.get("mcp-protocol-version") or "") >= _PRIMING)
+        return stream
+
+    def _begun(self, session: HTTPSession, response: Response) -> None:
         """``initialize`` succeeded: from here on there is a session."""
-        stream.headers.append((b"mcp-session-id", session.id.encode()))
+        response.headers.append((b"mcp-session-id", session.id.encode()))
         self.sessions.add(session)
 
-    def _session_of(self, exchange: Exchange, initializes: bool) -> HTTPSession | None:
+    def _session_of(self, request: HTTPRequest, initializes: bool) -> HTTPSession | None:
         if self._stateless:
             return None
-        id = exchange.headers.get("mcp-session-id")
+        id = request.headers.get("mcp-session-id")
         if initializes and id is None:
-            session = self.sessions.make(exchange.principal)
+            session = self.sessions.make(request.principal)
             if session is None:
-                raise Refusal(503, "too many sessions; try again later", headers=[(b"retry-after", b"60")])
+                raise Refusal(503, "too many sessions; try again later", headers=[retry_after(60)])
             return session
-        return self._known_session(id, exchange.principal)
+        return self._known_session(id, request.principal)
 
     def _known_session(self, id: str | None, principal: Hashable) -> HTTPSession:
         if id is None:
@@ -191,50 +180,41 @@ class StreamableHTTPApp(Application):
 
     # -- the other methods of legacy sessions --------------------------------------------------------------------
 
-    async def _session_method(self, method: str, exchange: Exchange) -> None:
-        headers = exchange.headers
+    async def _session_method(self, method: str, request: HTTPRequest) -> None:
+        headers = request.headers
         named = headers.get("mcp-protocol-version")
         if self._stateless or (named is not None and named not in LEGACY_VERSIONS):
             raise Refusal(405, f"{method} is not served here", headers=[(b"allow", b"POST")])
-        session = self._known_session(headers.get("mcp-session-id"), exchange.principal)
+        session = self._known_session(headers.get("mcp-session-id"), request.principal)
         if method == "DELETE":
             await self.sessions.end(session)
-            await respond(exchange.send, 200, headers=exchange.extra)
+            await respond(request.send, 200, headers=request.extra)
             return
         if not accepts(headers.get("accept"))[1]:
             raise Refusal(406, "Accept must name text/event-stream")
-        session.busy += 1
+        response = Response(request.send, modern=False, json=False, headers=request.extra)
+        self._unfinished.add(response)
         try:
-            await self._get(session, exchange)
+            await self._carry(session, response, headers.get("last-event-id"))
+            await response.watch(request.receive, self._limits.stream_after)
         finally:
-            session.busy -= 1
+            self._finished(response)
+            response.lose()
+            self.sessions.touch(session)
 
-    async def _get(self, session: HTTPSession, exchange: Exchange) -> None:
-        """Open the stream for messages that belong to no request, or go on with one that was interrupted."""
-        last, log = exchange.headers.get("last-event-id"), session.log
-        missed = await log.after(last) if last is not None and log is not None else None
-        if last is not None and missed is None:
-            raise Refusal(404 if log is not None else 400, f"event {last[:64]!r} is not known in this session")
-        name, events = missed if missed is not None else (STANDALONE, [])
-        if missed is None and session.standalone is not None and not session.standalone.is_gone:
-            raise Refusal(409, "the session has a stream already")
-        running = session.streams.get(name)
-        if running is not None:
-            stream = running
-            stream.attach(exchange.send)
-        else:
-            stream = Stream(exchange.send, modern=False, json=False, headers=exchange.extra, log=log, name=name)
-        await stream.replay(events)
-        if name == STANDALONE:
-            session.standalone = stream
-        elif running is None:
-            await stream.close()  # the request has been answered; that was all of it
+    async def _carry(self, session: HTTPSession, response: Response, last: str | None) -> None:
+        """Carry the stream of messages that belong to no request, or go on with one that was interrupted."""
+        if last is None:
+            if session.standalone.is_carried:
+                raise Refusal(409, "the session has a stream already")
+            session.standalone.carry(response)
+            response.begin()
             return
-        try:
-            await wait_for_disconnect(exchange.receive, stream, self._limits.stream_after)
-        finally:
-            if session.standalone is stream:
-                session.standalone = None
+        if session.log is None:
+            raise Refusal(400, "nothing can be resumed here; leave out Last-Event-ID")
+        event = parse_event_id(last)
+        if event is None or not await session.stream(event[0]).resume(response, event[1]):
+            raise Refusal(404, f"event {last[:64]!r} is not known in this session")
 
 
 def _legacy_version(headers: Headers) -> str | None:
@@ -243,3 +223,7 @@ def _legacy_version(headers: Headers) -> str | None:
         known = ", ".join(LEGACY_VERSIONS)
         raise Refusal(400, f"MCP-Protocol-Version {named[:64]!r} is not supported; sessions speak {known}")
     return named
+
+
+def _nothing() -> None:
+    return

@@ -4,13 +4,12 @@
 the principal that made it, and ends by DELETE, by idleness, or with the server. An idle one has no task.
 """
 
-import heapq
+import logging
 import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any
-
-import anyio
+from typing import Any, Final
 
 from mcpcore.limits import Limits
 from mcpcore.protocol.messages import Kind, Outgoing
@@ -19,8 +18,12 @@ from mcpcore.transports.http.stream import Stream
 
 __all__ = ["STANDALONE", "HTTPSession", "Sessions"]
 
-STANDALONE = "s"
+logger: Final = logging.getLogger("mcpcore.transports.http")
+
+STANDALONE: Final = "s"
 """The name of the stream that GET opens, for messages that belong to no request."""
+
+_AT_A_TIME: Final = 64  # idle sessions that one request ends; more would make it wait
 
 
 class HTTPSession:
@@ -30,54 +33,96 @@ class HTTPSession:
         id: Unguessable, visible ASCII.
         principal: Who made it.
         log: Keeps events for resumption; None where that is off.
-        patience: Seconds that one stream may keep a message waiting before its client counts as gone.
+        outbox: Bytes that may wait for a client that does not read its standalone stream.
     """
 
-    __slots__ = ("_count", "_patience", "busy", "id", "last_used", "log", "principal", "standalone", "state", "streams")
+    __slots__ = ("_count", "_outbox", "id", "last_used", "log", "principal", "state", "streams")
 
-    def __init__(self, id: str, principal: Hashable | None, log: EventLog | None, patience: float) -> None:
+    def __init__(self, id: str, principal: Hashable | None, log: EventLog | None, outbox: int) -> None:
         self.id = id
         self.principal = principal
         self.log = log
         self.state: Any = None
-        self.standalone: Stream | None = None
         self.streams: dict[str, Stream] = {}
-        self.busy = 0
         self.last_used = 0.0
         self._count = 0
-        self._patience = patience
+        self._outbox = outbox
 
-    def name_stream(self) -> str:
-        """Return a name for the stream of the next POST."""
+    def open(self, retry_ms: int | None) -> Stream:
+        """Return the stream for the answer to a request."""
         self._count += 1
-        return f"p{self._count}"
+        stream = self.streams[f"p{self._count}"] = Stream(f"p{self._count}", self.log, retry_ms)
+        return stream
+
+    def stream(self, name: str) -> Stream:
+        """Return the stream of that name. One that is not open has been completed, if it ever was."""
+        if name == STANDALONE:
+            return self.standalone
+        return self.streams.get(name) or Stream(name, self.log, is_complete=True)
+
+    @property
+    def standalone(self) -> Stream:
+        """The stream of messages that belong to no request."""
+        stream = self.streams.get(STANDALONE)
+        if stream is None:
+            stream = self.streams[STANDALONE] = Stream(STANDALONE, self.log)
+        return stream
+
+    @property
+    def is_in_use(self) -> bool:
+        """A client waits for something."""
+        return any(stream.is_carried for stream in self.streams.values())
+
+    def put(self, messages: list[Outgoing]) -> None:
+        """Add each message to the stream of the POST that it belongs to, others to the standalone stream."""
+        for message in messages:
+            if isinstance(message.tag, Stream):
+                self._hand_over(message.tag, message)
+            elif message.kind is not Kind.ERROR and (self.log is not None or STANDALONE in self.streams):
+                self._hand_over(self.standalone, message)
 
     async def send(self, messages: list[Outgoing]) -> None:
-        """Write each message to the stream of the POST that it belongs to, others to the standalone stream."""
+        """Do the same, and write what belongs to requests.
+
+        What ends another request, or belongs to none, is written by the tasks that watch those streams. Nobody waits for
+        a client that does not read one of its streams, except those who write to that stream.
+        """
+        mine: dict[Stream, None] = {}
         for message in messages:
-            stream = message.tag if isinstance(message.tag, Stream) else self.standalone
-            if stream is not None:
-                await self._write(stream, message)
-            elif self.log is not None and message.kind is not Kind.ERROR:
-                await self.log.append(STANDALONE, message.data)  # for a client that comes back
+            if isinstance(message.tag, Stream) and message.kind is not Kind.END:
+                message.tag.put(message)
+                mine[message.tag] = None
+            else:
+                self.put([message])
+        for stream in mine:
+            await stream.flush()
 
-    async def _write(self, stream: Stream, message: Outgoing) -> None:
-        with anyio.move_on_after(self._patience) as waiting:
-            await stream.write(message)
-        if waiting.cancelled_caught:
-            stream.is_gone = True  # it does not read; other streams of the session must not wait for it
+    def _hand_over(self, stream: Stream, message: Outgoing) -> None:
+        stream.put(message)
+        response = stream.response
+        if response is None:
+            return
+        if response.queued_bytes > self._outbox and not response.is_over:
+            logger.warning("ended a stream whose client does not read it")
+            response.end()  # what it has not read, it may come back for
+        response.wake()
 
-    async def close(self) -> None:
+    def close(self, stream: Stream) -> None:
+        """Forget a stream: the request has been answered, or will not be."""
+        del self.streams[stream.name]
+        stream.close()
+
+    def close_all(self) -> None:
         """End all streams."""
-        for stream in [*self.streams.values(), *([self.standalone] if self.standalone else [])]:
-            await stream.close()
+        for stream in self.streams.values():
+            stream.close()
 
 
 class Sessions:
     """All sessions of one endpoint.
 
     Args:
-        limits: ``sessions``, ``session_idle``, ``drain``.
+        limits: ``sessions``, ``session_idle``, ``outbox``.
         event_log: Makes the logs; None turns resumption off.
         on_end: Called with each session that has ended.
         clock: Seconds, for idleness.
@@ -94,8 +139,7 @@ class Sessions:
         self._event_log = event_log
         self._on_end = on_end
         self._clock = clock
-        self._sessions: dict[str, HTTPSession] = {}
-        self._deadlines: list[tuple[float, str]] = []
+        self._sessions: OrderedDict[str, HTTPSession] = OrderedDict()  # the one that was unused for longest comes first
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -109,13 +153,12 @@ class Sessions:
             return None
         id = secrets.token_urlsafe(24)
         log = self._event_log(id) if self._event_log is not None else None
-        return HTTPSession(id, principal, log, self._limits.drain)
+        return HTTPSession(id, principal, log, self._limits.outbox)
 
     def add(self, session: HTTPSession) -> None:
         """Make a session known: it has been initialised."""
-        session.last_used = self._clock()
         self._sessions[session.id] = session
-        heapq.heappush(self._deadlines, (session.last_used + self._limits.session_idle, session.id))
+        session.last_used = self._clock()
 
     def is_known(self, session: HTTPSession) -> bool:
         """Tell whether a session has been added and has not ended."""
@@ -126,28 +169,32 @@ class Sessions:
         session = self._sessions.get(id)
         if session is None or session.principal != principal:
             return None
-        session.last_used = self._clock()
+        self.touch(session)
         return session
 
+    def touch(self, session: HTTPSession) -> None:
+        """Take note that a session is used, or was until now."""
+        if session.id in self._sessions:
+            self._sessions.move_to_end(session.id)
+            session.last_used = self._clock()
+
     async def end(self, session: HTTPSession) -> None:
-        """Forget a session and close its streams."""
+        """Forget a session and end its streams."""
         if self._sessions.pop(session.id, None) is None:
             return
         self._on_end(session)
-        await session.close()
+        session.close_all()
         if session.log is not None:
             await session.log.drop()
 
     async def sweep(self) -> None:
-        """End sessions that nobody has used for long. One with an open request or stream is in use."""
+        """End sessions that nobody has used for long. One whose client waits for something is in use."""
         now = self._clock()
-        while self._deadlines and self._deadlines[0][0] <= now:
-            _, id = heapq.heappop(self._deadlines)
-            session = self._sessions.get(id)
-            if session is None:
-                continue
-            due = session.last_used + self._limits.session_idle
-            if session.busy or due > now:
-                heapq.heappush(self._deadlines, (max(due, now + self._limits.session_idle), id))
+        for _ in range(_AT_A_TIME):
+            session = next(iter(self._sessions.values()), None)
+            if session is None or session.last_used + self._limits.session_idle > now:
+                return
+            if session.is_in_use:
+                self.touch(session)
             else:
                 await self.end(session)

@@ -17,19 +17,12 @@ from mcpcore.auth.resource import ResourceServer
 from mcpcore.limits import Limits
 from mcpcore.protocol.framing import encode_comment, encode_event
 from mcpcore.protocol.messages import Incoming, Outgoing, RequestScope
-from mcpcore.transports.http.application import Application, Exchange
+from mcpcore.transports.http.application import Application, HTTPRequest
 from mcpcore.transports.http.bearer import Bearer
 from mcpcore.transports.http.guard import Guard
 from mcpcore.transports.http.headers import accepts
-from mcpcore.transports.http.requests import (
-    Receive,
-    Refusal,
-    Scope,
-    below_mount,
-    peer,
-    read_body,
-)
-from mcpcore.transports.http.stream import SSE_HEADERS, Send, respond
+from mcpcore.transports.http.requests import Refusal, Scope, below_mount, peer, read_body
+from mcpcore.transports.http.response import SSE_HEADERS, Receive, Send, respond, retry_after
 
 __all__ = ["SSEApp", "SSEChannel"]
 
@@ -56,8 +49,8 @@ class SSEChannel:
         self._silence = silence
         self._waiting: list[Incoming] = []
         self._wake = anyio.Event()
-        self._is_gone = False
-        self._is_closed = False
+        self._end: type[Exception] | None = None
+        """Why nothing more will come, once that is so."""
 
     def put(self, message: Incoming) -> bool:
         """Take a message that was POSTed; False when too many wait already."""
@@ -69,11 +62,9 @@ class SSEChannel:
 
     async def receive(self) -> list[Incoming]:
         """See `Channel.receive`."""
-        while not self._waiting:
-            if self._is_closed:
-                raise anyio.ClosedResourceError
-            if self._is_gone:
-                raise anyio.BrokenResourceError
+        while not self._waiting or self._end is anyio.ClosedResourceError:
+            if self._end is not None:
+                raise self._end
             await self._wake.wait()
             self._wake = anyio.Event()
         messages, self._waiting = self._waiting, []
@@ -81,37 +72,56 @@ class SSEChannel:
 
     async def send(self, messages: list[Outgoing]) -> None:
         """See `Channel.send`."""
-        if self._is_gone or self._is_closed:
-            raise anyio.BrokenResourceError
+        if self._end in (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise self._end
         body = b"".join(encode_event(message.data, event="message") for message in messages if message.data)
-        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+        if body:
+            await self._write(body)
 
     async def aclose(self) -> None:
         """End the stream."""
-        if self._is_closed:
+        if self._end is anyio.ClosedResourceError:
             return
-        self._is_closed = True
+        is_gone = self._end is anyio.BrokenResourceError
+        self._ends(anyio.ClosedResourceError)
+        if not is_gone:
+            await self._write(b"", more=False)
+
+    def stop(self) -> None:
+        """The server stops: nothing more is taken, and what is open gets its time to be finished."""
+        if self._end is None:
+            self._ends(anyio.EndOfStream)
+
+    def abandon(self) -> None:
+        """That time is over."""
+        if self._end is not anyio.ClosedResourceError:
+            self._ends(anyio.BrokenResourceError)
+
+    def _ends(self, how: type[Exception]) -> None:
+        self._end = how
         self._wake.set()
-        if not self._is_gone:
-            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _write(self, body: bytes, *, more: bool = True) -> None:
+        try:
+            await self._send({"type": "http.response.body", "body": body, "more_body": more})
+        except OSError:  # what servers raise when the client has gone (ASGI, HTTP, "Disconnected Client")
+            self.abandon()
 
     async def begin(self, endpoint: str) -> None:
         """Send the head and tell the client where to POST."""
         await self._send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS})
-        body = encode_event(endpoint.encode(), event="endpoint")
-        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+        await self._write(encode_event(endpoint.encode(), event="endpoint"))
 
     async def watch(self) -> None:
         """Notice when the client goes, and keep a silent stream alive."""
-        while not self._is_closed:
+        while self._end in (None, anyio.EndOfStream):
             with anyio.move_on_after(self._silence) as quiet:
                 while (await self._receive())["type"] != "http.disconnect":
                     pass
             if not quiet.cancelled_caught:
-                self._is_gone = True
-                self._wake.set()
+                self.abandon()
                 return
-            await self._send({"type": "http.response.body", "body": encode_comment(), "more_body": True})
+            await self._write(encode_comment())
 
 
 class SSEApp(Application):
@@ -145,29 +155,29 @@ class SSEApp(Application):
         self._clients: dict[str, SSEChannel] = {}
 
     async def _close(self) -> None:
-        for client in list(self._clients.values()):
-            await client.aclose()
+        return
 
     def _is_mine(self, scope: Scope) -> bool:
         return below_mount(scope)[1] in (self._path, self._messages)
 
-    async def _serve(self, exchange: Exchange) -> None:
-        root, below = below_mount(exchange.scope)
+    async def _serve(self, request: HTTPRequest) -> None:
+        root, below = below_mount(request.scope)
         wanted = "GET" if below == self._path else "POST"
-        if exchange.scope["method"] != wanted:
+        if request.scope["method"] != wanted:
             raise Refusal(405, f"use {wanted} here", headers=[(b"allow", wanted.encode())])
         if below == self._path:
-            await self._open(exchange, root)
+            await self._stream_to(request, root)
         else:
-            await self._take(exchange)
+            await self._take(request)
 
-    async def _open(self, exchange: Exchange, root: str) -> None:
-        if not accepts(exchange.headers.get("accept"))[1]:
+    async def _stream_to(self, request: HTTPRequest, root: str) -> None:
+        if not accepts(request.headers.get("accept"))[1]:
             raise Refusal(406, "Accept must name text/event-stream")
         if len(self._clients) >= self._limits.sessions:
-            raise Refusal(503, "too many clients; try again later", headers=[(b"retry-after", b"60")])
-        client = SSEChannel(exchange.send, exchange.receive, exchange.principal, self._limits.stream_after)
+            raise Refusal(503, "too many clients; try again later", headers=[retry_after(60)])
+        client = SSEChannel(request.send, request.receive, request.principal, self._limits.stream_after)
         self._clients[client.id] = client
+        self._unfinished.add(client)
         try:
             await client.begin(f"{root}{self._messages}/?session_id={client.id}")
             async with anyio.create_task_group() as tasks:
@@ -176,21 +186,22 @@ class SSEApp(Application):
                 tasks.cancel_scope.cancel()
         finally:
             del self._clients[client.id]
+            self._finished(client)
             await client.aclose()
 
-    async def _take(self, exchange: Exchange) -> None:
-        client = self._clients.get(_session_id(exchange.scope))
-        if client is None or client.principal != exchange.principal:
+    async def _take(self, request: HTTPRequest) -> None:
+        client = self._clients.get(_session_id(request.scope))
+        if client is None or client.principal != request.principal:
             raise Refusal(404, "the stream of this session_id is not open; GET the stream first")
-        body = await read_body(exchange.headers, exchange.receive, self._limits.message_size)
+        body = await read_body(request.headers, request.receive, self._limits.message_size)
         try:
             msgspec.json.decode(body)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             raise Refusal(400, "the body is not JSON") from None
-        scope = RequestScope("sse", exchange.headers, peer(exchange.scope), exchange.principal, client.id)
+        scope = RequestScope("sse", request.headers, peer(request.scope), request.principal, client.id)
         if not client.put(Incoming(body, scope=scope)):
-            raise Refusal(503, "too many messages wait; try again", headers=[(b"retry-after", b"1")])
-        await respond(exchange.send, 202, b"Accepted", exchange.extra)
+            raise Refusal(503, "too many messages wait; try again", headers=[retry_after(1)])
+        await respond(request.send, 202, b"Accepted", request.extra)
 
 
 def _session_id(scope: Scope) -> str:
