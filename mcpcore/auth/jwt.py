@@ -109,6 +109,18 @@ class JWTVerifier:
             return self._keys
 
 
+<<<<<<< mcpcore/auth/jwt.py
+def _as_list(claim: Any) -> list[Any]:
+    """RFC 7519 §4.1.3 lets one audience stand without an array around it."""
+    match claim:
+        case [*many]:
+            return many
+        case one:
+            return [one]
+
+
+=======
+>>>>>>> /tmp/m.new
 def _key_set(keys: dict[str, Any]) -> Any:
     from joserfc.jwk import KeySet
 
