@@ -4,7 +4,6 @@ A message is ``<JSON pointer>: <what>``. The validator's own texts never leave t
 instance. jsonschema_rs is imported by the first `Validator`, since it costs a small server a fifth of its start-up.
 """
 
-import json
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -92,7 +91,7 @@ def pointer(path: Iterable[str | int]) -> str:
 
 def scalar_text(value: Any) -> str:
     """Return a scalar as JSON, cut at 64 characters."""
-    return _cut(json.dumps(value, ensure_ascii=False))
+    return _cut(_json(value))
 
 
 def json_type(value: Any) -> str:
@@ -247,7 +246,14 @@ def _alternatives(types: Collection[str]) -> str:
 
 def _options(error: "ValidationError") -> list[str]:
     values = _of(error.kind, "options") if error.kind.name == "enum" else [_of(error.kind, "expected_value")]
-    return [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+    return [value if isinstance(value, str) else _json(value) for value in values]
+
+
+def _json(value: Any) -> str:
+    # Not msgspec, which has no NaN and no whole numbers beyond 64 bits; and not at the top, for the sake of the start.
+    from json import dumps
+
+    return dumps(value, ensure_ascii=False)
 
 
 def _one_of(subject: str, options: Iterable[str]) -> str:

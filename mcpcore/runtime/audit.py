@@ -7,7 +7,7 @@ nothing for them before. To change what they hold, give the server an `AuditLog`
 import logging
 import time
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 import msgspec
@@ -104,7 +104,7 @@ class AuditLog:
         arguments = None if raw is UNSET else msgspec.json.decode(raw)
         if not isinstance(arguments, dict):  # refused, but a secret may be anywhere in it
             return {} if arguments is None else _MASK
-        shown: Any = _masked(arguments, self._secrets(request, tool))
+        shown: Any = _masked(cast(dict[str, Any], arguments), self._secrets(request, tool))
         if self._redact is not None:
             try:
                 shown = self._redact(tool, shown)

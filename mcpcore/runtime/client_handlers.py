@@ -5,7 +5,7 @@ The same functions answer the requests of a legacy server and the input requests
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import UNSET
@@ -104,7 +104,7 @@ class ClientHandlers:
         if value is None:
             return ElicitResult("decline")
         if isinstance(value, dict):
-            return ElicitResult("accept", value or None)
+            return ElicitResult("accept", cast(dict[str, Any], value) or None)
         return _checked(value, ElicitResult, "elicitation")
 
     async def _roots(self, params: ListRootsParams) -> Object:

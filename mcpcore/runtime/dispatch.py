@@ -186,8 +186,8 @@ class Dispatcher:
                 return await handler.invoke_async(params, request, version, self.run_sync)
             return handler.timed_out(handler.timeout)
         if handler.direct:
-            result = handler.invoke(params, request, version)
-            return await result if hasattr(type(result), "__await__") else result
+            result: Any = handler.invoke(params, request, version)
+            return await result if hasattr(result, "__await__") else result
         return await handler.invoke_async(params, request, version, self.run_sync)
 
     async def run_sync(self, function: Callable[[], Any]) -> Any:

@@ -1,25 +1,23 @@
 """From what a handler, or middleware, raises to what the client is answered."""
 
 import logging
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET
 
 from mcpcore.exceptions import CapabilityError, InsufficientScope, McpError, ResourceNotFound
+from mcpcore.protocol.answers import required_visits
 from mcpcore.providers.failures import outstanding
 from mcpcore.runtime.request import InputNeeded, Request
-from mcpcore.types.elicitation import ElicitParams
 from mcpcore.types.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     RESOURCE_NOT_FOUND,
-    URL_ELICITATION_REQUIRED,
     ErrorData,
 )
-from mcpcore.types.utilities import InputRequest, InputRequiredResult
+from mcpcore.types.utilities import InputRequiredResult
 from mcpcore.versions import Era
 
 __all__ = ["error_of", "standing"]
@@ -55,33 +53,13 @@ def _as_given(error: McpError) -> ErrorData:
 
 
 def _modern(request: Request, error: McpError) -> ErrorData | InputRequiredResult:
-    """Keep to the codes of 2026-07-28: what older revisions used otherwise is put into its words."""
-    if error.code == RESOURCE_NOT_FOUND:
-        return ErrorData(INVALID_PARAMS, error.message, UNSET if error.data is None else error.data)
-    if error.code == URL_ELICITATION_REQUIRED and request.event.method.input_required:
-        visits = _visits(error.data)
-        if visits:
-            return request.input_required(InputRequiredResult(visits))
+    """Keep to the codes of 2026-07-28. The core sees to it, too, but knows neither our rounds nor our log."""
+    given = _as_given(error)
+    visits = required_visits(given, request.caller.version) if request.event.method.input_required else None
+    if visits is not None:
+        return request.input_required(visits)
     foreseen = isinstance(error, CapabilityError) or isinstance(error.__cause__, CapabilityError)
     if error.code not in _RESERVED or (error.code == MISSING_REQUIRED_CLIENT_CAPABILITY and foreseen):
-        return _as_given(error)
+        return given
     logger.error("%s failed with the reserved error code %d", request.method, error.code, exc_info=error)
     return ErrorData(INTERNAL_ERROR, "Internal error")
-
-
-def _visits(data: Any) -> dict[str, InputRequest]:
-    """Return the visits that an error of code -32042 asks for, as input requests; none where it is malformed."""
-    try:
-        wanted = msgspec.convert(data, _Visits).elicitations
-    except msgspec.ValidationError:
-        return {}
-    return {
-        visit.elicitation_id or f"elicit-{number}": InputRequest(
-            "elicitation/create", Raw(msgspec.json.encode(ElicitParams(visit.message, mode="url", url=visit.url)))
-        )
-        for number, visit in enumerate(wanted, 1)
-    }
-
-
-class _Visits(msgspec.Struct):
-    elicitations: list[ElicitParams]

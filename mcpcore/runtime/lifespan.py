@@ -1,7 +1,7 @@
 """A server's lifespan: entered once before the first use, left once after the last."""
 
 import contextvars
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -26,7 +26,7 @@ class Lifespan:
         self._life: _Life | None = None
 
     @asynccontextmanager
-    async def __call__(self) -> AsyncIterator[None]:
+    async def __call__(self) -> AsyncGenerator[None]:
         """Keep it entered. What entering raises is raised by every user; what leaving raises, by the last one."""
         if self._make is None:
             yield

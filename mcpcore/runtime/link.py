@@ -309,4 +309,5 @@ class Link:
 
 
 def _names_versions(error: ErrorData) -> bool:
-    return isinstance(error.data, dict) and "supported" in error.data
+    data: Any = error.data
+    return isinstance(data, dict) and "supported" in data

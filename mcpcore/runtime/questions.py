@@ -4,15 +4,14 @@ One table for both eras and both directions of travel: as a request of the serve
 ``input_required`` in the modern one.
 """
 
-import secrets
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
 from mcpcore.exceptions import DefinitionError, McpError
-from mcpcore.protocol.answers import can_elicit
+from mcpcore.protocol.answers import lacking
 from mcpcore.protocol.events import Caller
 from mcpcore.providers.forms import form_schema, form_value
 from mcpcore.providers.markers import Elicit, Roots, Sample
@@ -25,9 +24,9 @@ from mcpcore.types.jsonrpc import INVALID_PARAMS
 from mcpcore.types.methods import Direction, methods_of
 from mcpcore.types.roots import ListRootsParams, ListRootsResult, Root
 from mcpcore.types.sampling import CreateMessageParams, CreateMessageResult, SamplingMessage
-from mcpcore.versions import Era
+from mcpcore.versions import LATEST_LEGACY, Era
 
-__all__ = ["PARAMS", "ElicitReply", "Question", "Wire", "missing_capability", "wire_of"]
+__all__ = ["PARAMS", "ElicitReply", "Question", "Wire", "missing_capability", "wire_of", "words_for"]
 
 T = TypeVar("T")
 
@@ -85,24 +84,32 @@ def wire_of(question: Question, version: str) -> Wire:
     return Wire("roots/list", ListRootsParams(), ListRootsResult, _roots)
 
 
-def missing_capability(question: Question, caller: Caller) -> tuple[str, dict[str, Any]] | None:
-    """Tell what the client lacks for this question: words for it, and the shape of `ClientCapabilities`."""
-    capabilities, required = caller.capabilities, dict[str, Any]()
+def missing_capability(question: Question, caller: Caller) -> dict[str, Any]:
+    """Return what the client must declare, and did not, to be asked this; shaped like `ClientCapabilities`."""
     if isinstance(question, Elicit):
-        method, mode = "elicitation/create", "form" if question.url is None else "url"
-        lacks = not can_elicit(capabilities, mode)
-        words, required = "elicitation" if mode == "form" else "elicitation by URL", {"elicitation": {mode: {}}}
+        method: str = "elicitation/create"
+        params: Object = ElicitParams("", mode="form" if question.url is None else "url")
     elif isinstance(question, Sample):
-        method, sampling = "sampling/createMessage", capabilities.sampling
-        with_tools = bool(question.tools)
-        lacks = sampling is None or (with_tools and sampling.tools is None)
-        words = "sampling with tools" if with_tools else "sampling"
-        required = {"sampling": {"tools": {}} if with_tools else {}}
+        tools = list(question.tools) or None
+        method, params = (
+            "sampling/createMessage",
+            CreateMessageParams([], 0, tools=tools, tool_choice=question.tool_choice),
+        )
     else:
-        method, lacks, words, required = "roots/list", capabilities.roots is None, "roots", {"roots": {}}
-    if not lacks and caller.era is Era.LEGACY:  # it may declare what its revision does not have
-        lacks = method not in methods_of(Direction.TO_CLIENT, caller.version)
-    return (words, required) if lacks else None
+        method, params = "roots/list", ListRootsParams()
+    missing = lacking(method, params, caller.capabilities)
+    if not missing and caller.era is Era.LEGACY and method not in methods_of(Direction.TO_CLIENT, caller.version):
+        return {str(_ASKED[method].capability): {}}  # it declares what its revision does not have
+    return missing
+
+
+def words_for(missing: dict[str, Any]) -> str:
+    """Name missing capabilities in a sentence."""
+    return ", ".join(f"{name}{_MANNER[next(iter(modes), None)]}" for name, modes in missing.items())
+
+
+_ASKED: Final = methods_of(Direction.TO_CLIENT, LATEST_LEGACY)
+_MANNER: Final = {None: "", "form": "", "url": " by URL", "tools": " with tools"}
 
 
 # -- elicitation -----------------------------------------------------------------------------------------------------
@@ -113,7 +120,7 @@ _FLAT: Final = ("string", "number", "integer", "boolean", "array")
 def _form(question: Elicit, version: str) -> Wire:
     wanted, validator = question.type, None
     if isinstance(wanted, Mapping):
-        schema: dict[str, Any] = dict(wanted)
+        schema = dict(cast(Mapping[str, Any], wanted))
         _check_flat(schema)
         validator = Validator(schema)
     else:
@@ -135,11 +142,10 @@ def _form(question: Elicit, version: str) -> Wire:
 
 def _check_flat(schema: dict[str, Any]) -> None:
     """Refuse a JSON Schema that a client cannot draw as a form (client/elicitation, "Requested Schema")."""
-    properties = schema.get("properties")
-    if schema.get("type") != "object" or not isinstance(properties, Mapping):
+    properties: Any = schema.get("properties")
+    if schema.get("type") != "object" or not isinstance(properties, dict):
         raise DefinitionError("a form is a JSON Schema of type object with properties")
-    fields: Mapping[str, Any] = properties
-    for name, field in fields.items():
+    for name, field in cast(dict[str, Any], properties).items():
         items = field.get("items", {})
         if field.get("type") not in _FLAT or "properties" in field or "properties" in items or "$ref" in items:
             raise DefinitionError(f"field {name!r} of the form is not flat; use {', '.join(_FLAT[:-1])}, or choices")
@@ -147,9 +153,15 @@ def _check_flat(schema: dict[str, Any]) -> None:
 
 def _visit(question: Elicit) -> Wire:
     # 2025-11-25 wants an id for each visit.
-    id = secrets.token_urlsafe(16)
+    from secrets import token_urlsafe  # here, because its hashing would slow the start of every server
+
+    id = token_urlsafe(16)
     params = ElicitParams(question.message, mode="url", url=question.url, elicitation_id=id)
-    return Wire("elicitation/create", params, ElicitResult, lambda result: ElicitReply(result.action))
+    return Wire("elicitation/create", params, ElicitResult, _visited)
+
+
+def _visited(result: ElicitResult) -> ElicitReply[None]:
+    return ElicitReply(result.action)
 
 
 # -- sampling and roots ----------------------------------------------------------------------------------------------

@@ -13,10 +13,9 @@ from mcpcore.protocol.answers import missing_capabilities
 from mcpcore.protocol.events import Caller, ErrorReceived, NotificationReceived, RequestReceived, ResultReceived
 from mcpcore.protocol.fitting import encode_fitted
 from mcpcore.protocol.messages import RequestScope
-from mcpcore.protocol.request_state import Claims, digest, open_state, seal_state
 from mcpcore.providers.markers import Demand, Injection, Log, Progress, RequestMeta
 from mcpcore.runtime.conversation import peer_error
-from mcpcore.runtime.questions import PARAMS, Question, Wire, missing_capability, wire_of
+from mcpcore.runtime.questions import PARAMS, Question, Wire, missing_capability, wire_of, words_for
 from mcpcore.runtime.session import Session
 from mcpcore.types.elicitation import ElicitParams
 from mcpcore.types.jsonrpc import (
@@ -223,21 +222,22 @@ class Request(Message):
 
     def require(self, question: Question) -> None:
         """Raise `CapabilityError` when ``question`` cannot be put to the client."""
-        lack = missing_capability(question, self.caller)
-        if lack is not None:
-            raise self._lacking(*lack)
+        missing = missing_capability(question, self.caller)
+        if missing:
+            raise self._lacking(missing)
         self._require_way_back()
 
     def _require_way_back(self) -> None:
         if self.caller.era is Era.LEGACY and self.session.server.is_stateless:
             raise CapabilityError("this server is stateless and cannot ask the clients of legacy revisions")
 
-    def _lacking(self, words: str, required: dict[str, Any]) -> CapabilityError:
+    def _lacking(self, missing: dict[str, Any]) -> CapabilityError:
+        words = words_for(missing)
         if self.caller.era is Era.MODERN:
-            return MissingClientCapability(words, required)
+            return MissingClientCapability(words, missing)
         info = self.caller.info
         name = "the client" if info is None else f"client '{info.name} {info.version}'"
-        return CapabilityError(f"{name} does not support {words}", required=required)
+        return CapabilityError(f"{name} does not support {words}", required=missing)
 
     async def send(self, method: str, params: Any) -> Any:
         """Send a request to the client of a legacy session and return its result.
@@ -267,14 +267,18 @@ class Request(Message):
             McpError: -32602, the state cannot be used.
         """
         if self._answers is None:
-            params, answers = self.event.params, {}
+            params = self.event.params
+            answers: dict[str, Raw] = {}
             if params.request_state is not None:
+                from mcpcore.protocol.request_state import open_state
+
                 server, binding = self.session.server, self._binding()
                 try:
                     answers = open_state(server.state_codec, params.request_state, now=server.clock(), **binding)
                 except RemoteProtocolError as error:
                     raise McpError(error.code, error.message) from None
-            self._answers = answers | (params.input_responses or {})
+            answers |= params.input_responses or {}
+            self._answers = answers
         return self._answers
 
     @property
@@ -285,6 +289,9 @@ class Request(Message):
 
     def input_required(self, wanted: InputRequiredResult) -> InputRequiredResult:
         """Return ``wanted`` with a sealed state, which holds the answers of earlier rounds and the handler's own."""
+        # Imported at first use, as everywhere here: see `Server.state_codec`.
+        from mcpcore.protocol.request_state import Claims, seal_state
+
         server = self.session.server
         answers = {key: answer for key, answer in self.answers.items() if key != _OWN_STATE}
         if wanted.request_state is not None:
@@ -299,8 +306,8 @@ class Request(Message):
             CapabilityError: The client cannot be asked that.
         """
         requests = wanted.input_requests or {}
-        if lack := missing_capabilities(wanted, self.caller.capabilities):
-            raise self._lacking(", ".join(lack), lack)
+        if missing := missing_capabilities(wanted, self.caller.capabilities):
+            raise self._lacking(missing)
         self._require_way_back()
         answers = dict(self.answers)
         for key, each in requests.items():
@@ -315,6 +322,8 @@ class Request(Message):
 
     def _binding(self) -> dict[str, Any]:
         """What a state is bound to, so that it is good for nothing else."""
+        from mcpcore.protocol.request_state import digest
+
         event, principal = self.event, self.principal
         named_by = event.method.named_by
         return {

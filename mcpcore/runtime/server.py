@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from msgspec import Struct
@@ -35,7 +35,6 @@ from mcpcore.runtime.lifespan import Lifespan
 from mcpcore.runtime.middleware import Middleware
 from mcpcore.runtime.process import run_until_signalled
 from mcpcore.runtime.request import Notification, Request
-from mcpcore.runtime.sealing import state_codec
 from mcpcore.runtime.session import Session
 from mcpcore.types._base import Object
 from mcpcore.types.lifecycle import (
@@ -52,6 +51,7 @@ from mcpcore.versions import LATEST_LEGACY, LEGACY_VERSIONS, MODERN_VERSIONS
 
 if TYPE_CHECKING:
     from mcpcore.auth.resource import ResourceServer
+    from mcpcore.protocol.request_state import RequestStateCodec
     from mcpcore.transports.http.server import StreamableHTTPApp
     from mcpcore.transports.http.sse import SSEApp
 
@@ -157,7 +157,10 @@ class Server:
         self.auth = auth
         self.limits = limits or Limits()
         self.page_size = page_size
-        self.state_codec = state_codec(secret)
+        if secret is not None:
+            from mcpcore.runtime.sealing import state_codec
+
+            self.state_codec = state_codec(secret)
         self.state_lifetime = 600.0
         self.clock: Callable[[], float] = time.time
         self.injections: Mapping[str, Callable[[Request], Any]] = INJECTIONS
@@ -180,6 +183,13 @@ class Server:
         self.complete = self.registry.complete
         self.include = self.registry.include
         self.add_tool = self.registry.add_tool
+
+    @cached_property
+    def state_codec(self) -> "RequestStateCodec":
+        """What seals ``requestState``. Made at first use: most servers never seal, and hashing would slow every start."""
+        from mcpcore.runtime.sealing import state_codec
+
+        return state_codec()
 
     @property
     def is_stateless(self) -> bool:
@@ -345,8 +355,8 @@ class Server:
     def report(self) -> str:
         """Return, for people, what this server is, what it offers, and which handlers it did not take and why."""
         provider = self.registry.provider
-        spoken = f"{self._versions[0]} to {self._versions[-1]}" if len(self._versions) > 1 else self._versions[0]
-        head = f"{self.info.name} {self.info.version}: type={provider.type!r}, state={provider.state!r}, revisions {spoken}"
+        mode = f"type={provider.type!r}, state={provider.state!r}"
+        head = f"{self.info.name} {self.info.version}: {mode}, revisions {', '.join(self._versions)}"
         return f"{head}\n{self.registry.report()}".rstrip()
 
     def mount(self, other: "Server | Registry", namespace: str | None = None) -> None:

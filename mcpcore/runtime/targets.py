@@ -1,6 +1,6 @@
 """What a client can be pointed at."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ class InMemory:
         self._server = server
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Channel]:
+    async def open(self) -> AsyncGenerator[Channel]:
         """Serve one end of a pair of channels and hand out the other."""
         near, far = memory_pair()
         background = Background()
@@ -53,10 +53,11 @@ def transport_for(target: Any, http_client: Any = None, max_message_size: int = 
         return HTTPClientTransport(target, http_client=http_client, max_message_size=max_message_size)
     if http_client is not None:
         raise TypeError(f"http_client= is for URLs, and the target is {target!r}")
-    if hasattr(target, "serve_channel"):
-        return InMemory(target)
-    if hasattr(target, "open"):
-        transport: ClientTransport = target
+    known: Any = target
+    if hasattr(known, "serve_channel"):
+        return InMemory(known)
+    if hasattr(known, "open"):
+        transport: ClientTransport = known
         return transport
     raise TypeError(
         f"cannot connect to {target!r}: give a Server, stdio('command', …), an http(s) URL or a transport with open()"

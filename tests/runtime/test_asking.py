@@ -34,7 +34,7 @@ from mcpcore.types.utilities import InputRequest, InputRequiredResult
 
 pytestmark = pytest.mark.anyio
 
-ERAS: Any = pytest.mark.parametrize("era", ["legacy", "modern"])
+ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
 
 
 class Size(Enum):
@@ -102,7 +102,7 @@ def make_server(**options: Any) -> Server:
 
     @server.tool
     def think_in_thread(ctx: SyncContext) -> str:
-        messages = ["One", SamplingMessage("assistant", TextContent("Two"))]
+        messages: list[str | SamplingMessage] = ["One", SamplingMessage("assistant", TextContent("Two"))]
         return str(getattr(ctx.sample(messages).content, "text", ""))
 
     @server.tool

@@ -127,8 +127,13 @@ async def test_calls_prompts_and_pings_are_never_kept() -> None:
 async def test_a_result_of_several_rounds_is_never_kept() -> None:
     counted = Counted()
     questions: list[Any] = []
+
+    def elicitation(params: Any) -> Any:
+        questions.append(params)
+        return {}
+
     with anyio.fail_after(5):
-        client = counted.client(elicitation=lambda params: questions.append(params) or {})
+        client = counted.client(elicitation=elicitation)
         async with client:
             for _ in range(2):
                 assert (await client.read_resource("a://asked")).contents[0].text == "accept"

@@ -18,7 +18,7 @@ from mcpcore.limits import Limits
 
 pytestmark = pytest.mark.anyio
 
-ERAS: Any = pytest.mark.parametrize("era", ["legacy", "modern"])
+ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
 
 
 class Watched:

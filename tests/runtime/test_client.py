@@ -20,7 +20,7 @@ from mcpcore.transports.memory import memory_pair
 
 pytestmark = pytest.mark.anyio
 
-ERAS: Any = pytest.mark.parametrize("era", ["legacy", "modern"])
+ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
 
 
 def make_server(**options: Any) -> Server:
@@ -475,6 +475,32 @@ async def test_structured_content_must_fit_the_schema_that_was_listed() -> None:
                 await client.call_tool("t")
             assert (await client.call_tool("t")).value == {"n": 1}
             assert (await client.call_tool("t")).is_error
+
+
+async def test_a_list_that_comes_again_brings_new_schemas() -> None:
+    schemas: list[Any] = [
+        {"type": "object", "properties": {"n": {"type": "string"}}},
+        {"type": "object", "properties": {"n": {"type": "integer"}}},
+    ]
+
+    async def play(peer: Peer) -> None:
+        while True:
+            message = await peer.receive()
+            if message["method"] == "server/discover":
+                answer: Any = {"supportedVersions": [MODERN], "capabilities": {"tools": {}}}
+            elif message["method"] == "tools/list":
+                answer = {"tools": [{"name": "t", "inputSchema": {}, "outputSchema": schemas.pop(0)}]}
+            else:
+                answer = result({"n": 1})
+            await peer.send({"jsonrpc": "2.0", "id": message["id"], "result": {"resultType": "complete"} | answer})
+
+    with anyio.fail_after(5):
+        async with Client(Scripted(play)) as client:
+            await client.list_tools()
+            with pytest.raises(OutputValidationError):
+                await client.call_tool("t")
+            await client.list_tools()
+            assert (await client.call_tool("t")).value == {"n": 1}
 
 
 async def test_a_lenient_client_only_warns(caplog: pytest.LogCaptureFixture) -> None:

@@ -26,7 +26,7 @@ from mcpcore.runtime.request import Message
 
 pytestmark = pytest.mark.anyio
 
-ERAS: Any = pytest.mark.parametrize("era", ["legacy", "modern"])
+ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
 
 
 class PaymentDown(Exception):
@@ -89,6 +89,7 @@ def raising(**options: Any) -> Server:
         async def grouped() -> str:
             async with anyio.create_task_group():
                 raise make()
+            return "never"
 
         for kind, function in (
             ("awaited", awaited),
@@ -114,7 +115,7 @@ def raising(**options: Any) -> Server:
     return server
 
 
-KINDS: Any = pytest.mark.parametrize("kind", ["awaited", "threaded", "streamed", "depending", "grouped"])
+KINDS = pytest.mark.parametrize("kind", ["awaited", "threaded", "streamed", "depending", "grouped"])
 
 
 @ERAS

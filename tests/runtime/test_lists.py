@@ -13,7 +13,7 @@ from mcpcore.exceptions import ConnectionLost, RemoteProtocolError, RequestTimeo
 
 pytestmark = pytest.mark.anyio
 
-ERAS: Any = pytest.mark.parametrize("era", ["legacy", "modern"])
+ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
 
 
 def numbered(count: int, **options: Any) -> Server:
@@ -39,7 +39,7 @@ async def test_the_client_follows_all_pages(era: Any, count: int, pages: int) ->
         async with connected(numbered(count, page_size=3)) as peer:
             found, cursor = 0, None
             while found == 0 or cursor is not None:
-                params = {} if cursor is None else {"cursor": cursor}
+                params: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
                 cursor = (await peer.request("tools/list", params))["result"].get("nextCursor")
                 found += 1
             assert found == pages

@@ -17,7 +17,7 @@ from mcpcore.types.tools import CallToolResult
 
 pytestmark = pytest.mark.anyio
 
-ERAS: Any = pytest.mark.parametrize("era", ["legacy", "modern"])
+ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
 
 
 class Clock:
@@ -236,6 +236,31 @@ async def test_a_cancelled_call_is_recorded_as_such(caplog: pytest.LogCaptureFix
             with pytest.raises(TimeoutError):
                 await client.call_tool("wait", timeout=0.01)
             await client.ping()
+    assert [each.outcome for each in records(caplog)] == ["cancelled"]
+
+
+async def test_a_call_that_was_cancelled_is_recorded_as_such_even_if_it_could_not_be_stopped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = make_server()
+    started, gate = anyio.Event(), anyio.Event()
+
+    @server.tool
+    async def stubborn() -> str:
+        started.set()
+        with anyio.CancelScope(shield=True):
+            await gate.wait()
+        return "done all the same"
+
+    with caplog.at_level(logging.INFO, "mcpcore.audit"):
+        async with connected(server) as peer:
+            id = await peer.start("tools/call", {"name": "stubborn"})
+            with anyio.fail_after(5):
+                await started.wait()
+            await peer.notify("notifications/cancelled", {"requestId": id})
+            await anyio.wait_all_tasks_blocked()
+            gate.set()
+            assert await peer.is_quiet()
     assert [each.outcome for each in records(caplog)] == ["cancelled"]
 
 

@@ -22,7 +22,7 @@ from mcpcore.types.completion import PromptReference
 
 pytestmark = pytest.mark.anyio
 
-ERAS: Any = pytest.mark.parametrize("era", ["legacy", "modern"])
+ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
 
 who: ContextVar[str] = ContextVar("who", default="nobody")
 
@@ -244,7 +244,7 @@ async def test_every_handler_sees_the_context_variables_of_its_own_request(era: 
         if era == "legacy":
             await peer.initialize()
         ids = [await peer.start("tools/call", {"name": tool}, era=version) for _ in range(10)]
-        seen = {}
+        seen: dict[int, str] = {}
         while len(seen) < 10:
             message = await peer.receive()
             if message.get("id") in ids:
@@ -501,6 +501,27 @@ async def test_open_requests_finish_after_the_end_of_input_and_their_answers_are
             assert sorted([(await peer.receive())["id"] for _ in range(3)]) == ids
             with pytest.raises(anyio.EndOfStream):
                 await peer.receive()
+    await near.aclose()
+
+
+async def test_a_large_answer_that_is_being_written_at_the_end_of_input_arrives_whole() -> None:
+    server = Server("draining")
+
+    @server.tool
+    async def large() -> str:
+        return "x" * 5_000_000
+
+    near, far = await socket_pair()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.serve_channel, LineChannel(far))
+            peer = Peer(LineChannel(near))
+            ids = [await peer.start("tools/call", {"name": "large"}) for _ in range(2)]
+            await near.send_eof()
+            await anyio.sleep(0.05)
+            for id in ids:
+                answer = await peer.receive()
+                assert answer["id"] == id and len(answer["result"]["content"][0]["text"]) == 5_000_000
     await near.aclose()
 
 

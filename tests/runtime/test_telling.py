@@ -14,7 +14,7 @@ from mcpcore.types.logging import LOG_LEVELS
 
 pytestmark = pytest.mark.anyio
 
-ERAS: Any = pytest.mark.parametrize("era", ["legacy", "modern"])
+ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
 
 LEVEL = "io.modelcontextprotocol/logLevel"
 
@@ -262,7 +262,7 @@ async def test_two_sessions_have_two_levels() -> None:
 async def test_a_modern_request_says_its_level_itself() -> None:
     with anyio.fail_after(5):
         async with connected(make_server()) as peer:
-            await peer.call("say", **{LEVEL: "alert"})
+            await peer.call("say", {}, **{LEVEL: "alert"})
             await peer.call("say")
             levels = [message["params"]["level"] for message in peer.seen if "params" in message]
             assert levels == ["alert", "emergency"]
@@ -282,7 +282,8 @@ async def test_log_messages_keep_their_order_with_a_slow_callback_and_are_told_b
     told: list[Any] = []
 
     async def slow(message: Any) -> None:
-        await anyio.lowlevel.checkpoint()
+        for _ in range(50):
+            await anyio.lowlevel.checkpoint()
         told.append(message.level)
 
     with anyio.fail_after(5):

@@ -79,7 +79,7 @@ class Peer:
         return await self.answer_to(await self.start(method, params, era=era, **meta))
 
     async def call(
-        self, name: str, arguments: dict[str, Any] | None = None, *, era: str = MODERN, **meta: Any
+        self, name: str, arguments: dict[str, Any] | None = None, *, era: Any = MODERN, **meta: Any
     ) -> dict[str, Any]:
         """Call a tool and return the answer."""
         params = {"name": name} if arguments is None else {"name": name, "arguments": arguments}
@@ -94,7 +94,8 @@ class Peer:
         }
         answer = await self.request("initialize", params, era=version)
         await self.notify("notifications/initialized")
-        return answer["result"]
+        result: dict[str, Any] = answer["result"]
+        return result
 
     async def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
         """Send a notification."""
