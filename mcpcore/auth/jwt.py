@@ -72,12 +72,11 @@ class JWTVerifier:
 
     def _principal(self, claims: dict[str, Any]) -> Principal | None:
         now = self._clock()
-        audience = claims.get("aud")
-        audiences: list[Any] = audience if isinstance(audience, list) else [audience]
+        audience: Any = claims.get("aud")
         subject, expires, not_before = claims.get("sub"), claims.get("exp"), claims.get("nbf", 0)
         if (
             claims.get("iss") != self._issuer
-            or self._audience not in audiences
+            or self._audience not in _as_list(audience)
             or not isinstance(subject, str)
             or not isinstance(expires, int | float)
             or not isinstance(not_before, int | float)
@@ -85,8 +84,8 @@ class JWTVerifier:
             or not_before - _LEEWAY > now
         ):
             return None
-        scope = claims.get("scope", claims.get("scp", ""))
-        scopes: list[Any] = scope if isinstance(scope, list) else str(scope).split()
+        scope: Any = claims.get("scope", claims.get("scp", ""))
+        scopes = scope.split() if isinstance(scope, str) else _as_list(scope)
         client = claims.get("client_id", claims.get("azp"))
         return Principal(
             subject, self._issuer, client if isinstance(client, str) else None, frozenset(map(str, scopes)), claims
@@ -109,7 +108,6 @@ class JWTVerifier:
             return self._keys
 
 
-<<<<<<< mcpcore/auth/jwt.py
 def _as_list(claim: Any) -> list[Any]:
     """RFC 7519 §4.1.3 lets one audience stand without an array around it."""
     match claim:
@@ -119,8 +117,6 @@ def _as_list(claim: Any) -> list[Any]:
             return [one]
 
 
-=======
->>>>>>> /tmp/m.new
 def _key_set(keys: dict[str, Any]) -> Any:
     from joserfc.jwk import KeySet
 
