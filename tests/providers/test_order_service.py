@@ -1,190 +1,35 @@
 """The order service through its registry alone: the data, the listing, the calls, in three ways to write the data down."""
 
-import importlib
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any
 
 import anyio
 import anyio.to_thread
 import msgspec
 import pytest
 from msgspec import UNSET, Raw, Struct, UnsetType
+from support.order_service import CALLS, EXPECTED, VARIANTS, assert_same, example_module, expected, tools_of
 
-from mcpcore.providers.markers import Injection, Log, Param, Progress
+from mcpcore.providers.markers import Injection, Log, Progress
 from mcpcore.providers.registry import Registry
-from mcpcore.runtime.context import Context
 from mcpcore.types import CallToolParams
 
 pytestmark = pytest.mark.anyio
 
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
-ROOT = Path(__file__).parents[2]
-EXPECTED: dict[str, Any] = json.loads((ROOT / "tests/order_service/expected.json").read_text("utf-8"))
-CALLS = {each["id"].split()[0]: each for each in EXPECTED["calls"]}
 A_AND_B = [name for name in CALLS if name[0] in "AB"]
 
 
 @pytest.fixture(scope="module")
 def example() -> Iterator[ModuleType]:
     """The module ``server`` of the example."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "examples/order_service"))
-        yield importlib.import_module("server")
-    del sys.modules["server"], sys.modules["orders"]
-
-
-# -- the data written down in other ways ---------------------------------------------------------------------------
-
-OrderId = Annotated[str, Param("The order ID, for example ORD-10001")]
-Moment = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
-Statuses = Literal["PENDING", "PROCESSING", "SHIPPED", "DELIVERED", "CANCELLED"]
-
-
-class CustomerDict(TypedDict):
-    customerId: str
-    name: str
-    email: str
-
-
-class ItemDict(TypedDict):
-    sku: str
-    quantity: int
-    unitPrice: float
-
-
-class ShipmentDict(TypedDict):
-    trackingNumber: str
-    carrier: str
-    shippedAt: Moment
-    deliveredAt: NotRequired[Moment]
-
-
-class OrderDict(TypedDict):
-    orderId: str
-    status: Statuses
-    customer: CustomerDict
-    items: list[ItemDict]
-    totalAmount: float
-    createdAt: Moment
-    lastUpdated: Moment
-    shipment: NotRequired[ShipmentDict]
-
-
-class RecheckedDict(TypedDict):
-    checked: int
-    delivered: list[str]
-
-
-class CancelledDict(TypedDict):
-    cancelled: bool
-    note: str
-    order: OrderDict
-
-
-@dataclass
-class CustomerData:
-    customerId: str
-    name: str
-    email: str
-
-
-@dataclass
-class ItemData:
-    sku: str
-    quantity: int
-    unitPrice: float
-
-
-@dataclass
-class ShipmentData:
-    trackingNumber: str
-    carrier: str
-    shippedAt: Moment
-    deliveredAt: Moment | None = None
-
-
-@dataclass
-class OrderData:
-    orderId: str
-    status: Statuses
-    customer: CustomerData
-    items: list[ItemData]
-    totalAmount: float
-    createdAt: Moment
-    lastUpdated: Moment
-    shipment: ShipmentData | None = None
-
-
-@dataclass
-class RecheckedData:
-    checked: int
-    delivered: list[str]
-
-
-@dataclass
-class CancelledData:
-    cancelled: bool
-    note: str
-    order: OrderData
-
-
-def rewritten(example: ModuleType, order_type: Any, rechecked_type: Any, cancelled_type: Any) -> type:
-    """The tools of the example with other types in their annotations, and their values converted."""
-
-    def as_written(value: Any, tp: Any) -> Any:
-        return msgspec.convert(msgspec.to_builtins(value), tp)
-
-    base: Any = example.OrderTools
-
-    class OrderTools(base):  # type: ignore[misc]  # loaded at run time
-        def get_order(self, order_id: OrderId) -> order_type:
-            return as_written(super().get_order(order_id), order_type)
-
-        def get_customer_orders(
-            self, customer_id: Annotated[str, Param("The customer ID, for example CUST-42")]
-        ) -> list[order_type]:
-            return as_written(super().get_customer_orders(customer_id), list[order_type])  # type: ignore[no-any-return]  # of the variant
-
-        def get_orders_by_status(
-            self, status: Annotated[str, Param("One of PENDING, PROCESSING, SHIPPED, DELIVERED, CANCELLED")]
-        ) -> list[order_type]:
-            return as_written(super().get_orders_by_status(status), list[order_type])  # type: ignore[no-any-return]  # of the variant
-
-        def update_order_status(
-            self, order_id: OrderId, new_status: Annotated[str, Param("The new status")]
-        ) -> order_type:
-            return as_written(super().update_order_status(order_id, new_status), order_type)
-
-        async def recheck_shipments(
-            self,
-            ctx: Context,
-            customer_id: Annotated[str | None, Param("Only this customer's orders, for example CUST-42")] = None,
-        ) -> rechecked_type:
-            return as_written(await super().recheck_shipments(ctx, customer_id), rechecked_type)
-
-        async def cancel_order(
-            self,
-            ctx: Context,
-            order_id: OrderId,
-            reason: Annotated[str | None, Param("Why, in the customer's words")] = None,
-        ) -> cancelled_type:
-            return as_written(await super().cancel_order(ctx, order_id, reason), cancelled_type)
-
-    return OrderTools
-
-
-VARIANTS = {
-    "struct": None,
-    "typed dict": (OrderDict, RecheckedDict, CancelledDict),
-    "dataclass": (OrderData, RecheckedData, CancelledData),
-}
+    with example_module() as module:
+        yield module
 
 
 @dataclass
@@ -200,8 +45,7 @@ def variant(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def shop(example: ModuleType, variant: str) -> Shop:
-    types = VARIANTS[variant]
-    tools = example.OrderTools if types is None else rewritten(example, *types)
+    tools: Any = tools_of(example, variant)
     orders = example.Orders()
     registry = Registry(omit_none=variant == "dataclass")
     registry.include(tools(orders, example.StubCarrier(), lambda: example.NOW), rename="camel")
@@ -249,18 +93,6 @@ async def call(shop: Shop, name: str, arguments: Any, client: Client | None = No
     with anyio.fail_after(5):
         result = await handler.invoke_async(params, client or Client(), version, anyio.to_thread.run_sync)
     return json.loads(msgspec.json.encode(result))
-
-
-def assert_same(result: Any, expected: Any) -> None:
-    """Objects are compared as objects; a text that is JSON by what it says, any other text as it is."""
-    texts = [[block.pop("text") for block in each["content"]] for each in (result, expected)]
-    assert result == expected
-    for got, wanted in zip(*texts, strict=True):
-        assert got == wanted or json.loads(got) == json.loads(wanted)
-
-
-def expected(name: str) -> Any:
-    return json.loads(json.dumps(CALLS[name]["result"]))
 
 
 # -- the data ------------------------------------------------------------------------------------------------------

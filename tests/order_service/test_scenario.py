@@ -1,0 +1,373 @@
+"""The acceptance scenario: the order service as a client sees it, in memory, over lines and as a process."""
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import anyio
+import pytest
+from support.order_service import CALLS, EXAMPLE, EXPECTED, VARIANTS, assert_same, example_module, expected, tools_of
+from support.wires import MODERN, Lines, connected
+
+from mcpcore import Client, Context, PeerError, Registry, Server, stdio, tool
+from mcpcore.types.elicitation import ElicitParams, ElicitResult
+
+pytestmark = pytest.mark.anyio
+
+LEGACY = "2025-11-25"
+ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
+
+
+@pytest.fixture(scope="module")
+def example() -> Iterator[ModuleType]:
+    with example_module() as module:
+        yield module
+
+
+@pytest.fixture(params=VARIANTS)
+def variant(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class Shop:
+    """A server with two hundred fresh orders."""
+
+    def __init__(self, example: ModuleType, variant: str = "struct", **options: Any) -> None:
+        self.orders = example.Orders()
+        registry = Registry(omit_none=variant == "dataclass", **options)
+        self.server = Server("order-service", version="1.0.0", registry=registry)
+        tools: Any = tools_of(example, variant)
+        self.server.include(tools(self.orders, example.StubCarrier(), lambda: example.NOW), rename="camel")
+
+
+class User:
+    """Answers what the server asks, and remembers it."""
+
+    def __init__(self, answer: Any = None) -> None:
+        self.answer = {"confirm": True} if answer is None else answer
+        self.asked: list[ElicitParams] = []
+
+    def __call__(self, params: ElicitParams) -> Any:
+        self.asked.append(params)
+        return self.answer
+
+
+@pytest.fixture(params=["memory", "lines", "stdio"])
+def over(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def target(over: str, example: ModuleType) -> Any:
+    if over == "stdio":
+        return stdio(sys.executable, str(EXAMPLE))
+    server = Shop(example).server
+    return Lines(server) if over == "lines" else server
+
+
+def client(target: Any, era: str, **options: Any) -> Client:
+    return Client(target, eras=(era,), timeout=20, **options)  # type: ignore[arg-type]  # one of the two
+
+
+async def call(connection: Client, name: str, **options: Any) -> dict[str, Any]:
+    """Make the call of that name and return its result as JSON."""
+    each = CALLS[name]
+    result = await connection.call_tool(each["name"], each["arguments"], **options)
+    found: dict[str, Any] = {
+        "content": [{"type": "text", "text": getattr(block, "text", None)} for block in result.content],
+        "isError": result.is_error,
+    }
+    if result.structured is not None:
+        found["structuredContent"] = result.structured
+    return found
+
+
+# -- the listing -------------------------------------------------------------------------------------------------------
+
+
+async def test_the_listing_on_the_wire_is_the_expected_one(example: ModuleType) -> None:
+    async with connected(Shop(example).server) as peer:
+        opened = await peer.initialize(LEGACY)
+        assert opened["protocolVersion"] == LEGACY
+        assert opened["serverInfo"] == {"name": "order-service", "version": "1.0.0"}
+        assert opened["capabilities"]["tools"] == {"listChanged": True}
+        listed = (await peer.request("tools/list", era=LEGACY))["result"]
+        assert listed == {"tools": EXPECTED["tools"]}
+        assert [list(tool["inputSchema"]["properties"]) for tool in listed["tools"]] == [
+            list(tool["inputSchema"]["properties"]) for tool in EXPECTED["tools"]
+        ]
+
+
+@ERAS
+async def test_every_transport_lists_the_same(target: Any, era: str) -> None:
+    with anyio.fail_after(30):
+        async with client(target, era) as connection:
+            tools = await connection.list_tools()
+    assert [tool.name for tool in tools] == [tool["name"] for tool in EXPECTED["tools"]]
+    assert [tool.input_schema for tool in tools] == [tool["inputSchema"] for tool in EXPECTED["tools"]]
+    assert [tool.output_schema for tool in tools] == [tool.get("outputSchema") for tool in EXPECTED["tools"]]
+
+
+async def test_the_log_says_how_many_tools_there_are(example: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "mcpcore.registry"):
+        Shop(example)
+    assert [record.getMessage() for record in caplog.records] == ["Registered tools: 6"]
+
+
+# -- the calls, in their order -----------------------------------------------------------------------------------------
+
+
+@ERAS
+async def test_all_calls_of_one_session_give_the_expected_results(target: Any, era: str) -> None:
+    user = User()
+    with anyio.fail_after(60):
+        async with client(target, era, elicitation=user) as connection:
+            await connection.list_tools()  # so that structured content is checked here as well
+            for name in CALLS:
+                if name == "D5":
+                    continue
+                user.answer = ElicitResult("decline") if name == "D3" else {"confirm": True}
+                before = len(user.asked)
+                assert_same(await call(connection, name), expected(name))
+                assert len(user.asked) - before == (1 if name in ("D1", "D3") else 0), name
+            for answer in (ElicitResult("cancel"), {"confirm": False}):
+                user.answer = answer
+                assert_same(await call(connection, "D3"), expected("D3"))
+            with pytest.raises(PeerError, match="Unknown tool: no_such_tool") as caught:
+                await connection.call_tool("no_such_tool")
+            assert caught.value.code == -32602
+    first = user.asked[0]
+    assert first.message == "Cancel order ORD-10004? This cannot be undone."
+    assert first.mode in (None, "form")
+    assert first.requested_schema == {
+        "type": "object",
+        "properties": {"confirm": {"type": "boolean", "description": "Cancel this order for good"}},
+        "required": ["confirm"],
+    }
+
+
+@ERAS
+async def test_a_client_that_cannot_ask_is_told_what_to_do_instead(target: Any, era: str) -> None:
+    with anyio.fail_after(30):
+        async with client(target, era) as connection:
+            assert_same(await call(connection, "D5"), expected("D5"))
+
+
+@ERAS
+async def test_all_ways_to_write_the_data_down_give_the_same(example: ModuleType, variant: str, era: str) -> None:
+    shop, user = Shop(example, variant), User()
+    with anyio.fail_after(30):
+        async with client(shop.server, era, elicitation=user) as connection:
+            await connection.list_tools()
+            for name in CALLS:
+                if name == "D5":
+                    continue
+                user.answer = ElicitResult("decline") if name == "D3" else {"confirm": True}
+                assert_same(await call(connection, name), expected(name))
+    assert [each for each, _ in shop.orders.history["ORD-10002"]] == ["PENDING"]
+    assert shop.orders.get("ORD-10011").status == "PROCESSING"
+    assert shop.orders.get("ORD-10004").last_updated == example.NOW
+
+
+async def test_the_wire_is_byte_for_byte_what_was_agreed(example: ModuleType) -> None:
+    async with connected(Shop(example).server) as peer:
+        await peer.initialize(LEGACY)
+        a2 = await peer.call("get_order", {"orderId": "ORD-10002"}, era=LEGACY)
+        assert a2["result"] == expected("A2")
+        assert list(a2["result"]) == ["content", "structuredContent", "isError"]
+        b3 = await peer.call("update_order_status", CALLS["B3"]["arguments"], era=LEGACY)
+        assert b3["result"] == expected("B3")
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18"])
+async def test_older_revisions_get_the_same_texts_and_what_they_know(example: ModuleType, version: str) -> None:
+    user = User()
+    with anyio.fail_after(30):
+        async with Client(Shop(example).server, protocol_version=version, elicitation=user) as connection:
+            tools = {tool.name: tool for tool in await connection.list_tools()}
+            assert (tools["get_order"].output_schema is not None) is (version >= "2025-06-18")
+            assert (tools["get_order"].annotations is not None) is (version >= "2025-03-26")
+            for name in ("A1", "A2", "A3", "A4", "A7", "B1", "C1", "C2"):
+                found, wanted = await call(connection, name), expected(name)
+                if version < "2025-06-18":
+                    wanted.pop("structuredContent", None)
+                assert_same(found, wanted)
+            if version < "2025-06-18":  # elicitation came then
+                assert_same(await call(connection, "D5"), expected("D5"))
+            else:
+                assert (await call(connection, "D1"))["isError"] is False
+
+
+# -- progress ----------------------------------------------------------------------------------------------------------
+
+
+@ERAS
+async def test_rechecking_reports_each_order_before_the_result(target: Any, era: str) -> None:
+    told: list[tuple[float, float | None]] = []
+    with anyio.fail_after(30):
+        async with client(target, era) as connection:
+            result = await call(connection, "C2", on_progress=lambda value, total, _: told.append((value, total)))
+            assert told == [(number, 57) for number in range(1, 58)]
+            told.clear()
+            await call(connection, "C3")
+            assert told == []
+    assert result["structuredContent"]["checked"] == 57 and len(result["structuredContent"]["delivered"]) == 19
+
+
+@ERAS
+@pytest.mark.parametrize("token", ["p1", 0])
+async def test_progress_carries_the_token_and_comes_before_the_result(
+    example: ModuleType, era: str, token: Any
+) -> None:
+    version = MODERN if era == "modern" else LEGACY
+    async with connected(Shop(example).server) as peer:
+        if era == "legacy":
+            await peer.initialize(LEGACY)
+        start = len(peer.seen)
+        answer = await peer.call("recheck_shipments", {}, era=version, progressToken=token)
+        *notices, last = peer.seen[start:]
+        assert last == answer and len(notices) == 57
+        assert [each["params"] for each in notices] == [
+            {"progressToken": token, "progress": number, "total": 57} for number in range(1, 58)
+        ]
+        assert {each["method"] for each in notices} == {"notifications/progress"}
+
+
+# -- audit -------------------------------------------------------------------------------------------------------------
+
+
+@ERAS
+async def test_every_call_leaves_one_audit_record(
+    example: ModuleType, era: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    user = User()
+    with caplog.at_level(logging.INFO, "mcpcore.audit"), anyio.fail_after(30):
+        async with client(Shop(example).server, era, elicitation=user, name="shop", version="1.0") as connection:
+            for name in CALLS:
+                if name != "D5":
+                    user.answer = ElicitResult("decline") if name == "D3" else {"confirm": True}
+                    await call(connection, name)
+    records: list[Any] = [record for record in caplog.records if record.name == "mcpcore.audit"]
+    names = [name for name in CALLS if name != "D5"]
+    assert [record.tool for record in records] == [CALLS[name]["name"] for name in names]
+    assert [record.arguments for record in records] == [CALLS[name]["arguments"] for name in names]
+    outcomes = ["tool_error" if expected(name)["isError"] else "ok" for name in names]
+    assert [record.outcome for record in records] == outcomes
+    for record in records:
+        assert (record.caller, record.session, record.client) == ("anonymous", None, "shop/1.0")
+        assert record.duration_ms >= 0 and isinstance(record.request_id, int)
+
+
+# -- modes -------------------------------------------------------------------------------------------------------------
+
+NAMES = [tool["name"] for tool in EXPECTED["tools"]]
+R1, R2, R3 = "awaitable-return", "imperative-return", "bidirectional-parameter"
+
+
+@pytest.mark.parametrize(
+    ("type", "state", "taken", "reasons", "summary"),
+    [
+        ("auto", "stateful", NAMES, [], "Registered tools: 6"),
+        ("sync", "stateful", NAMES[:4], [(R1,)] * 2, "Registered tools: 4 (2 skipped)"),
+        ("async", "stateful", NAMES[4:], [(R2,)] * 4, "Registered tools: 2 (4 skipped)"),
+        ("sync", "stateless", NAMES[:4], [(R1, R3)] * 2, "Registered tools: 4 (2 skipped)"),
+        ("async", "stateless", [], [(R2,)] * 4 + [(R3,)] * 2, "No tools registered: all 6 were skipped"),
+        ("auto", "stateless", NAMES[:4], [(R3,)] * 2, "Registered tools: 4 (2 skipped)"),
+    ],
+)
+async def test_the_mode_decides_which_tools_there_are(
+    example: ModuleType,
+    type: Any,
+    state: Any,
+    taken: list[str],
+    reasons: list[Any],
+    summary: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.INFO, "mcpcore.registry"):
+        shop = Shop(example, type=type, state=state)
+    assert [each.reasons for each in shop.server.registry.skipped] == reasons
+    warnings = [record.getMessage() for record in caplog.records if record.getMessage().startswith("Skipped")]
+    skipped = [name for name in NAMES if name not in taken]
+    assert len(warnings) == len(skipped) and caplog.records[-1].getMessage() == summary
+    for name, warning in zip(skipped, warnings, strict=True):
+        assert f"'{name}'" in warning and f"OrderTools.{name}" in warning and "server.py:" in warning
+        assert f"type='{type}'" in warning or state in warning
+    with anyio.fail_after(10):
+        async with client(shop.server, "legacy") as connection:
+            if taken:
+                assert [tool.name for tool in await connection.list_tools()] == taken
+                for name in skipped:
+                    with pytest.raises(PeerError, match=f"Unknown tool: {name}") as caught:
+                        await connection.call_tool(name, {"orderId": "ORD-10001"})
+                    assert caught.value.code == -32602
+            else:
+                assert connection.server_capabilities.tools is None
+
+
+async def test_contexts_that_may_be_none_work_in_a_stateless_server(example: ModuleType) -> None:
+    class Tools(example.OrderTools):  # type: ignore[misc, name-defined]  # loaded at run time
+        @tool
+        async def recheck_shipments(self, ctx: Context | None, customer_id: str | None = None) -> example.Rechecked:  # type: ignore[name-defined]  # loaded at run time
+            return await super().recheck_shipments(ctx or Silent(), customer_id)
+
+        @tool
+        async def cancel_order(
+            self, ctx: Context | None, order_id: str, reason: str | None = None
+        ) -> example.Cancelled:  # type: ignore[name-defined]  # loaded at run time
+            return await super().cancel_order(ctx or Silent(), order_id, reason)
+
+    class Silent:
+        can_elicit = False
+
+        async def progress(self, *_: Any, **__: Any) -> None: ...
+
+    registry = Registry(state="stateless", rename="camel", output_schema=True)
+    server = Server("order-service", registry=registry)
+    server.include(Tools(example.Orders(), example.StubCarrier(), lambda: example.NOW))
+    told: list[float] = []
+    with anyio.fail_after(10):
+        async with client(server, "legacy", elicitation=User()) as connection:
+            assert len(await connection.list_tools()) == 6
+            result = await call(connection, "C1", on_progress=lambda value, *_: told.append(value))
+            assert result["structuredContent"] == {"checked": 1, "delivered": []} and told == []
+            assert_same(await call(connection, "D5"), expected("D5"))
+        async with client(server, "modern", elicitation=User()) as connection:
+            await call(connection, "C2", on_progress=lambda value, *_: told.append(value))
+            assert told == list(range(1, 58))
+            assert (await call(connection, "D1"))["structuredContent"]["cancelled"] is True
+
+
+# -- cancelled while it asks -------------------------------------------------------------------------------------------
+
+
+async def test_cancelling_while_the_user_is_asked_changes_nothing(example: ModuleType) -> None:
+    shop = Shop(example)
+    async with connected(shop.server) as peer:
+        await peer.initialize(LEGACY, elicitation={})
+        id = await peer.start("tools/call", {"name": "cancel_order", "arguments": {"orderId": "ORD-10004"}}, era=LEGACY)
+        asked = await peer.receive()
+        assert asked["method"] == "elicitation/create"
+        await peer.notify("notifications/cancelled", {"requestId": id})
+        assert (await peer.receive())["method"] == "notifications/cancelled"
+        assert await peer.is_quiet()
+        assert shop.orders.get("ORD-10004").status == "PROCESSING"
+        answer = await peer.call("get_order", {"orderId": "ORD-10004"}, era=LEGACY)
+        assert json.loads(answer["result"]["content"][0]["text"])["status"] == "PROCESSING"
+
+
+async def test_an_order_that_ships_while_the_user_thinks_is_not_cancelled(example: ModuleType) -> None:
+    shop = Shop(example)
+
+    def ship(params: ElicitParams) -> Any:
+        shop.orders.move("ORD-10004", "SHIPPED", example.NOW)
+        return {"confirm": True}
+
+    with anyio.fail_after(10):
+        for era in ("legacy", "modern"):
+            async with client(shop.server, era, elicitation=ship) as connection:
+                assert (await call(connection, "D1"))["isError"]
+    assert shop.orders.get("ORD-10004").status == "SHIPPED"
