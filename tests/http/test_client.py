@@ -1,5 +1,6 @@
 """The client over HTTP: what a call looks like on the wire, and what its reply may look like."""
 
+import sys
 from typing import Any
 
 import anyio
@@ -8,7 +9,8 @@ import httpx2
 import pytest
 from support.http_peer import Reply, Request, answer, error, legacy, modern, serve
 
-from mcpcore import Client, MCPCoreError, PeerError, RequestTimeout, Server
+from mcpcore import Client, MCPCoreError, PeerError, RequestTimeout, Server, TransportError
+from mcpcore.transports.http._family import create_client
 from mcpcore.transports.http.client import HTTPClientTransport
 
 pytestmark = pytest.mark.anyio
@@ -279,6 +281,49 @@ async def test_the_timeouts_of_the_given_client_do_not_apply(family: Any) -> Non
     async with given, serve(modern()) as peer, Client(peer.url, http_client=given) as client:
         await client.list_tools()
     assert timeouts == [{"connect": 30, "read": None, "write": 30, "pool": 30}] * 2
+
+
+@pytest.mark.parametrize("family", [httpx, httpx2])
+async def test_what_the_given_client_raises_fails_the_call_and_is_its_cause(family: Any) -> None:
+    class Locked(Exception):
+        pass
+
+    async def unlock(request: Any) -> None:
+        if b"tools/call" in request.content:
+            raise Locked
+
+    given = family.AsyncClient(event_hooks={"request": [unlock]})
+    async with given, serve(modern()) as peer, Client(peer.url, http_client=given) as client:
+        with pytest.raises(TransportError, match="cannot send") as caught:
+            await client.call_tool("add")
+        assert isinstance(caught.value.__cause__, Locked)
+        await client.list_tools()
+
+
+@pytest.mark.parametrize("family", [httpx, httpx2])
+async def test_a_given_client_that_was_closed_too_early_is_no_more_than_an_error(family: Any) -> None:
+    async with serve(legacy()) as peer:
+        async with family.AsyncClient() as given:
+            client = Client(peer.url, http_client=given, eras=["legacy"])
+            await client.connect()
+            await client.list_tools()
+        with pytest.raises(TransportError, match="closed"):
+            await client.call_tool("add")
+        await client.aclose()
+        assert not peer.of("DELETE")
+
+
+@pytest.mark.parametrize(("missing", "found"), [(["httpx2"], "httpx"), ([], "httpx2"), (["httpx", "httpx2"], None)])
+def test_httpx2_is_preferred_and_one_of_both_is_needed(
+    monkeypatch: pytest.MonkeyPatch, missing: list[str], found: str | None
+) -> None:
+    for name in missing:
+        monkeypatch.setitem(sys.modules, name, None)
+    if found is None:
+        with pytest.raises(ModuleNotFoundError, match=r"pip install 'mcpcore\[http\]'"):
+            Client("http://127.0.0.1/mcp")
+    else:
+        assert type(create_client()).__module__.partition(".")[0] == found
 
 
 def test_something_else_than_an_async_client_is_refused() -> None:

@@ -183,7 +183,7 @@ class OldServer:
     async def answer(self, request: Request) -> None:
         assert self.stream is not None
         if request.name == "initialize":
-            capabilities = {"tools": {}, "logging": {}}
+            capabilities: dict[str, Any] = {"tools": {}, "logging": {}}
             result = {
                 "protocolVersion": "2024-11-05",
                 "capabilities": capabilities,

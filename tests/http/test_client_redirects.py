@@ -12,7 +12,7 @@ from mcpcore.transports.http.endpoint import Endpoint
 
 pytestmark = pytest.mark.anyio
 
-FAMILIES: Any = pytest.mark.parametrize("family", [httpx, httpx2])
+FAMILIES: pytest.MarkDecorator = pytest.mark.parametrize("family", [httpx, httpx2])
 
 
 def redirecting(status: int, location: str) -> Script:

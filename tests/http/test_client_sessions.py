@@ -47,6 +47,15 @@ async def test_a_session_is_taken_from_the_answer_to_initialize_only() -> None:
     assert {request.headers["mcp-session-id"] for request in peer.requests[1:]} == {"s1"}
 
 
+async def test_a_server_that_does_not_take_the_notification_of_being_initialized_is_called_all_the_same() -> None:
+    async def refuse_it(request: Request, reply: Reply) -> None:
+        await reply.empty(400)
+
+    async with serve(legacy({"notifications/initialized": refuse_it})) as peer, Client(peer.url, eras=LEGACY) as client:
+        assert (await client.call_tool("add")).text == "done"
+    assert not peer.of("GET")
+
+
 async def test_a_server_without_sessions_is_served_without() -> None:
     async with serve(legacy(session=None)) as peer:
         async with Client(peer.url, eras=LEGACY) as client:
@@ -288,6 +297,28 @@ async def test_a_session_that_cannot_be_opened_again_is_an_error_and_is_tried_ag
         assert isinstance(caught.value.__cause__, TransportError)
         broken = False
         assert await client.list_tools()
+
+
+async def test_a_call_that_comes_while_a_session_is_being_opened_again_waits_for_it() -> None:
+    server = Forgetful()
+    reopened = anyio.Event()
+
+    async def script(request: Request, reply: Reply) -> None:
+        if request.name == "initialize" and len(peer.of("initialize")) == 2:
+            await reopened.wait()
+        await server(request, reply)
+
+    async with serve(script) as peer, Client(peer.url, eras=LEGACY, cache=False) as client:
+        await client.ping()
+        server.restart()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.ping)
+            await peer.wait_for("initialize", 2)
+            tasks.start_soon(client.call_tool, "add")
+            await anyio.wait_all_tasks_blocked()
+            assert not peer.of("tools/call")
+            reopened.set()
+    assert sessions(peer, "tools/call") == ["s2"]
 
 
 async def test_a_notification_that_meets_a_lost_session_opens_a_new_one() -> None:

@@ -15,7 +15,7 @@ from mcpcore.types import LogMessageParams
 
 pytestmark = pytest.mark.anyio
 
-ERAS: Any = pytest.mark.parametrize("era", ["modern", "legacy"])
+ERAS: pytest.MarkDecorator = pytest.mark.parametrize("era", ["modern", "legacy"])
 
 
 @dataclass

@@ -59,7 +59,7 @@ class ClientSession:
             return
         id = headers.get("mcp-session-id")
         if id is not None and not all("!" <= character <= "~" for character in id):
-            logger.warning("the session's id %r has characters that no id may have; it is not used", id)
+            logger.warning("the session's id has characters that no id may have; it is not used")
             id = None
         self.id, self.version, self._opening = id, version, opening
 
@@ -86,7 +86,13 @@ class ClientSession:
             accepted.set()
 
     async def ready(self) -> None:
-        """Wait until the session is open, and its stream, if there is one; but not long, and only once."""
+        """Wait until the session is open, and its stream, if there is one; but not long, and only once.
+
+        While another session is being opened, what is sent in this one would be lost.
+        """
+        if self._renewing.locked():
+            async with self._renewing:
+                pass
         for event, patience in ((self._accepted, _ACCEPTANCE), (self._listening, _STREAM)):
             if not event.is_set():
                 with anyio.move_on_after(patience) as waiting:

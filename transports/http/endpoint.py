@@ -75,7 +75,9 @@ class Endpoint:
             finally:
                 with anyio.move_on_after(_CLOSING, shield=True):
                     await response.aclose()
-        except self._family.RequestError as error:
+        except MCPCoreError:
+            raise
+        except Exception as error:  # of the family, or of what the user has put into the client
             raise self._named(error) from error
 
     async def _send(self, method: str, headers: Mapping[str, str | bytes], content: bytes | None) -> Any:
@@ -125,9 +127,11 @@ class Endpoint:
         family = self._family
         said = str(error) or type(error).__name__
         unsent = (family.ConnectError, family.ConnectTimeout, family.PoolTimeout, family.ProxyError)
-        if isinstance(error, (*unsent, family.UnsupportedProtocol, family.LocalProtocolError)):
+        if isinstance(error, (*unsent, family.UnsupportedProtocol)):
             return TransportError(f"cannot connect to {self}: {said}")
-        return ConnectionLost(f"the connection to {self} broke: {said}")
+        if isinstance(error, family.RequestError) and not isinstance(error, family.LocalProtocolError):
+            return ConnectionLost(f"the connection to {self} broke: {said}")
+        return TransportError(f"cannot send to {self}: {said}")
 
 
 def parse_url(family: Any, url: Any) -> Any:
