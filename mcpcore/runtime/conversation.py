@@ -86,6 +86,10 @@ class Conversation:
     def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         raise NotImplementedError
 
+    def has_way_back(self, request_id: RequestId) -> bool:
+        """Tell whether the peer can be sent requests while this one of its own is open."""
+        raise NotImplementedError
+
     def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope) -> None:
         """A handler waits for the first time; ``scope`` is what it can be cancelled by."""
         raise NotImplementedError

@@ -192,6 +192,9 @@ class Driver(Conversation):
         await promoted.wait()
         return True
 
+    def has_way_back(self, request_id: RequestId) -> bool:
+        return self._channel.info.back_channel
+
     def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope) -> None:
         """A handler, or the writer, waits in the leading task: it keeps the task and gives the lead away."""
         if request_id is not None:

@@ -114,6 +114,10 @@ class Exchange(Conversation):
 
     # -- a handler that waits --------------------------------------------------------------------------------------
 
+    def has_way_back(self, request_id: RequestId) -> bool:
+        channel = self._channels.get(request_id)
+        return channel is not None and channel.info.back_channel
+
     def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope) -> None:
         """See to it that the loss of the client is noticed while the handler waits."""
         if request_id is None:

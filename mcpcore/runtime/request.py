@@ -228,8 +228,12 @@ class Request(Message):
         self._require_way_back()
 
     def _require_way_back(self) -> None:
-        if self.caller.era is Era.LEGACY and self.session.server.is_stateless:
+        if self.caller.era is Era.MODERN:
+            return
+        if self.session.server.is_stateless:
             raise CapabilityError("this server is stateless and cannot ask the clients of legacy revisions")
+        if not self.session.driver.has_way_back(self.event.id):
+            raise CapabilityError("the client takes one answer to this request and no questions before it")
 
     def _lacking(self, missing: dict[str, Any]) -> CapabilityError:
         words = words_for(missing)

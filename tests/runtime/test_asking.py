@@ -25,8 +25,10 @@ from mcpcore import (
     SyncContext,
     TextContent,
 )
+from mcpcore.abc import ChannelInfo
 from mcpcore.exceptions import RemoteProtocolError
 from mcpcore.limits import Limits
+from mcpcore.transports.memory import memory_pair
 from mcpcore.types.elicitation import ElicitParams, ElicitResult
 from mcpcore.types.roots import Root
 from mcpcore.types.sampling import CreateMessageParams, CreateMessageResult, SamplingMessage
@@ -414,6 +416,22 @@ async def test_a_capability_that_the_revision_does_not_have_is_no_capability() -
             await peer.initialize("2025-03-26", elicitation={}, sampling={})
             answer = await peer.call("abilities", era="2025-03-26")
             assert '"form":false,"url":false,"model":true' in answer["result"]["content"][0]["text"]
+
+
+async def test_a_client_that_takes_no_stream_cannot_be_asked_in_the_legacy_era() -> None:
+    server = make_server()
+    near, far = memory_pair()
+    far.info = ChannelInfo("memory", back_channel=False)  # type: ignore[misc]  # of this one channel
+    async with server.running(), anyio.create_task_group() as tasks:
+        tasks.start_soon(server.serve_channel, far)
+        peer = Peer(near)
+        await peer.initialize(elicitation={}, sampling={}, roots={})
+        answer = await peer.call("abilities", era="2025-11-25")
+        assert "true" not in answer["result"]["content"][0]["text"]
+        answer = await peer.call("book", era="2025-11-25")
+        assert answer["result"]["isError"] and "no questions" in answer["result"]["content"][0]["text"]
+        assert "true" in (await peer.call("abilities"))["result"]["content"][0]["text"]
+        tasks.cancel_scope.cancel()
 
 
 # -- legacy answers ----------------------------------------------------------------------------------------------------
