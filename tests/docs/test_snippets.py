@@ -72,7 +72,7 @@ def test_the_examples_of_a_document_run_from_top_to_bottom(
     for block in found:
         if block.file is not None:
             (tmp_path / block.file).write_text(block.code, "utf-8")
-        exec(block.compiled(), module.__dict__)
+        exec(block.compiled(), module.__dict__)  # noqa: S102 - they are our own
         printed = capsys.readouterr().out.splitlines()
         assert not block.expected or printed == block.expected, f"{document.name}:{block.line}"
 
