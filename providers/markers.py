@@ -132,11 +132,13 @@ class Elicit(Struct, frozen=True):
         message: What the user reads.
         type: A record of flat fields, or (on a parameter, where it is taken from the annotation) a scalar.
         url: Asks the user to visit this address instead of filling in a form.
+        id: Names the visit, so that the client can be told when it is over (2025-11-25); made up where None.
     """
 
     message: str
     type: Any = None
     url: str | None = None
+    id: str | None = None
 
 
 class Sample(Struct, frozen=True):

@@ -470,6 +470,22 @@ class ServerConnection(Connection):
             count += 1
         return count
 
+    def send_notification(self, method: str, params: Object) -> bool:
+        """Send a notification to the client of a legacy session.
+
+        Args:
+            method: One that changes nothing, such as ``notifications/elicitation/complete``.
+            params: Its parameters.
+
+        Returns:
+            False when nothing was sent: there is no session that is ready, or its revision lacks the notification.
+        """
+        row = methods_of(Direction.TO_CLIENT, self._version).get(method)
+        if row is None or row.result is not None or self._session is not Session.READY or self._stateless:
+            return False
+        self._notify(method, params, self._version)
+        return True
+
     def end_subscription(self, request_id: RequestId) -> None:
         """End a subscription from this side, gracefully.
 

@@ -332,9 +332,21 @@ class Context(_View[Awaitable[None]]):
         reply: ElicitReply[Any] = await self._ask("elicit", key, Elicit(message or _DEFAULT_MESSAGE, type=type))
         return reply
 
-    async def elicit_url(self, message: str, url: str, *, key: str | None = None) -> ElicitReply[None]:
-        """Ask the user to visit ``url``, for what must not pass through the client. Since 2025-11-25."""
-        reply: ElicitReply[None] = await self._ask("elicit", key, Elicit(message, url=url))
+    async def elicit_url(
+        self, message: str, url: str, *, id: str | None = None, key: str | None = None
+    ) -> ElicitReply[None]:
+        """Ask the user to visit ``url``, for what must not pass through the client. Since 2025-11-25.
+
+        Args:
+            message: What the user reads.
+            url: Where to.
+            id: Names the visit, for `Server.notify_elicitation_complete`; made up when None.
+            key: As for `elicit`.
+
+        Returns:
+            Whether the user agreed to go there, not what came of it.
+        """
+        reply: ElicitReply[None] = await self._ask("elicit", key, Elicit(message, url=url, id=id))
         return reply
 
     async def sample(
@@ -416,9 +428,9 @@ class SyncContext(_View[None]):
         """See `Context.elicit`."""
         return self._wait(Context.elicit, message, type, key=key)
 
-    def elicit_url(self, message: str, url: str, *, key: str | None = None) -> ElicitReply[None]:
+    def elicit_url(self, message: str, url: str, *, id: str | None = None, key: str | None = None) -> ElicitReply[None]:
         """See `Context.elicit_url`."""
-        return self._wait(Context.elicit_url, message, url, key=key)
+        return self._wait(Context.elicit_url, message, url, id=id, key=key)
 
     def sample(
         self,

@@ -3,12 +3,14 @@
 import logging
 from typing import Final
 
+import msgspec
 from msgspec import UNSET
 
 from mcpcore.exceptions import CapabilityError, InsufficientScope, McpError, ResourceNotFound
 from mcpcore.protocol.answers import required_visits
 from mcpcore.providers.failures import outstanding
 from mcpcore.runtime.request import InputNeeded, Request
+from mcpcore.types.elicitation import ElicitParams
 from mcpcore.types.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -37,7 +39,7 @@ def error_of(request: Request, error: BaseException) -> ErrorData | InputRequire
     """Return what to answer. What nobody foresaw is logged and not shown."""
     modern = request.caller.era is Era.MODERN
     if isinstance(error, McpError):
-        return _modern(request, error) if modern else _as_given(error)
+        return _modern(request, error) if modern else _legacy(request, error)
     if isinstance(error, ResourceNotFound):
         return ErrorData(INVALID_PARAMS if modern else RESOURCE_NOT_FOUND, str(error), {"uri": error.uri})
     if isinstance(error, InsufficientScope):
@@ -46,6 +48,16 @@ def error_of(request: Request, error: BaseException) -> ErrorData | InputRequire
         return ErrorData(INTERNAL_ERROR, f"Internal error: {error}")
     logger.error("%s failed", request.method, exc_info=error)
     return ErrorData(INTERNAL_ERROR, "Internal error")
+
+
+def _legacy(request: Request, error: McpError) -> ErrorData:
+    given = _as_given(error)
+    if visits := required_visits(given, request.caller.version):
+        for each in (visits.input_requests or {}).values():
+            wanted: ElicitParams = msgspec.json.decode(each.params, type=ElicitParams)
+            if wanted.elicitation_id is not None:
+                request.session.visits(wanted.elicitation_id)
+    return given
 
 
 def _as_given(error: McpError) -> ErrorData:

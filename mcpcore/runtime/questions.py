@@ -152,10 +152,9 @@ def _check_flat(schema: dict[str, Any]) -> None:
 
 
 def _visit(question: Elicit) -> Wire:
-    # 2025-11-25 wants an id for each visit.
     from secrets import token_urlsafe  # here, because its hashing would slow the start of every server
 
-    id = token_urlsafe(16)
+    id = question.id or token_urlsafe(16)
     params = ElicitParams(question.message, mode="url", url=question.url, elicitation_id=id)
     return Wire("elicitation/create", params, ElicitResult, _visited)
 

@@ -252,6 +252,8 @@ class Request(Message):
             ConnectionLost: The connection ended first.
         """
         driver, connection = self.session.driver, self.session.connection
+        if isinstance(params, ElicitParams) and params.elicitation_id is not None:
+            self.session.visits(params.elicitation_id)
         answer = await driver.request(lambda: connection.send_request(method, params, related_to=self.event.id))
         if isinstance(answer, ResultReceived):
             return answer.result

@@ -379,6 +379,17 @@ class Server:
         """Tell clients that subscribed to ``uri`` that its contents have changed. Any thread may call this."""
         self._publish("notifications/resources/updated", ResourceUpdatedParams(uri))
 
+    def notify_elicitation_complete(self, elicitation_id: str) -> bool:
+        """Tell the legacy client that was asked for it that a visit to a URL is over. Any thread may call this.
+
+        Args:
+            elicitation_id: The ``id`` of `Context.elicit_url`, or the ``elicitationId`` in the data of an error -32042.
+
+        Returns:
+            False when no client that is connected was asked for it.
+        """
+        return any(session.visited(elicitation_id) for session in list(self._sessions))
+
     def _publish(self, method: str, params: Object) -> None:
         for session in list(self._sessions):
             session.publish(method, params)

@@ -11,6 +11,7 @@ import anyio.lowlevel
 
 from mcpcore.protocol.server import ServerConnection
 from mcpcore.types._base import Object
+from mcpcore.types.elicitation import ElicitationCompleteParams
 
 if TYPE_CHECKING:
     from mcpcore.runtime.server import Server
@@ -38,6 +39,7 @@ class Session:
         self.connection = connection
         self.lifespan = lifespan
         self.state: dict[str, Any] = {}
+        self._visits: dict[str, None] = {}  # ids, oldest first
         self._callbacks: list[Callable[[], Any]] = []
         self._thread = threading.get_ident()
         self._loop = anyio.lowlevel.current_token()
@@ -66,6 +68,26 @@ class Session:
             self.driver.wake_writer()
 
         self.on_loop(send)
+
+    def visits(self, elicitation_id: str) -> None:
+        """Remember that the client was asked to send its user to a URL."""
+        self._visits[elicitation_id] = None
+        if len(self._visits) > self.server.limits.subscriptions:
+            del self._visits[next(iter(self._visits))]
+
+    def visited(self, elicitation_id: str) -> bool:
+        """Tell the client that a visit is over, if it was this one that was asked. Any thread may call this."""
+        if elicitation_id not in self._visits:
+            return False
+        del self._visits[elicitation_id]
+
+        def send() -> None:
+            params = ElicitationCompleteParams(elicitation_id)
+            self.connection.send_notification("notifications/elicitation/complete", params)
+            self.driver.wake_writer()
+
+        self.on_loop(send)
+        return True
 
     def on_disconnect(self, callback: Callable[[], Any]) -> None:
         """Call ``callback``, a plain function, when the client has gone away.

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import msgspec
 import pytest
 from msgspec import Struct
@@ -906,6 +907,44 @@ async def test_an_error_that_wants_a_url_visited_becomes_input_required_in_the_m
                 assert [(each.mode, each.url, each.message) for each in asked] == [
                     ("url", "https://example.com/e-1", "Sign in first")
                 ]
+
+
+async def test_a_legacy_client_that_was_asked_for_a_visit_is_told_when_it_is_over_and_no_other() -> None:
+    server = Server("gate")
+    data = {"elicitations": [{"mode": "url", "elicitationId": "e-2", "url": "https://example.com", "message": "m"}]}
+
+    @server.tool
+    async def visit(ctx: Context) -> str:
+        return (await ctx.elicit_url("Sign in", "https://example.com/e-1", id="e-1")).action
+
+    @server.tool
+    async def gated() -> str:
+        raise McpError(-32042, "Sign in", data)
+
+    told: dict[str, list[str]] = {"one": [], "other": []}
+
+    def teller(name: str) -> Any:
+        return lambda method, params: told[name].append(f"{method} {params.elicitation_id}")
+
+    def visitor(params: ElicitParams) -> Any:
+        assert params.elicitation_id == "e-1"
+        return ElicitResult("accept")
+
+    with anyio.fail_after(5):
+        async with (
+            client(server, "legacy", elicitation=visitor, on_notification=teller("one")) as one,
+            client(server, "legacy", elicitation=visitor, on_notification=teller("other")),
+        ):
+            assert not server.notify_elicitation_complete("e-1")
+            assert (await one.call_tool("visit")).text == "accept"
+            with pytest.raises(PeerError):
+                await one.call_tool("gated")
+            assert await anyio.to_thread.run_sync(server.notify_elicitation_complete, "e-1")
+            assert server.notify_elicitation_complete("e-2")
+            assert not server.notify_elicitation_complete("e-1")
+            await one.ping()
+    name = "notifications/elicitation/complete"
+    assert told == {"one": [f"{name} e-1", f"{name} e-2"], "other": []}
 
 
 async def test_a_client_that_cannot_visit_urls_learns_which_capability_is_missing() -> None:
