@@ -81,16 +81,14 @@ def header_map(schema: Mapping[str, Any]) -> HeaderMap:
     return {path: f"mcp-param-{name.lower()}" for path, name in found.items()}
 
 
+_DATA: Final = ("default", "examples", "enum")  # members of a schema that hold data and no schemas
+
+
 def _annotations(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    properties: Any = schema.get("properties") if isinstance(schema, Mapping) else None
-    if not isinstance(properties, Mapping):
-        return
-    for name, inner in properties.items():
-        if not isinstance(inner, Mapping):
-            continue
-        here = (*path, str(name))
+    for name, value in _members(_members(schema).get("properties")).items():
+        inner, here = _members(value), (*path, str(name))
         if "x-mcp-header" in inner:
-            header: Any = inner["x-mcp-header"]
+            header = inner["x-mcp-header"]
             if not isinstance(header, str) or not _TOKEN.fullmatch(header):
                 raise ValueError(f"x-mcp-header of {'.'.join(here)} is no header name: {header!r}")
             if not _primitive(inner.get("type")):
@@ -99,18 +97,34 @@ def _annotations(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str
         yield from _annotations(inner, here)
 
 
+def _members(value: Any) -> dict[Any, Any]:
+    """The members of an object; none if it is something else."""
+    match value:
+        case {**members}:
+            return members
+        case _:
+            return {}
+
+
 def _primitive(kinds: Any) -> bool:
-    named = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []
-    wanted = [kind for kind in named if kind != "null"]
-    return len(wanted) == 1 and wanted[0] in ("string", "integer", "boolean") and isinstance(kinds, str | list)
+    match kinds:
+        case [*named]:
+            wanted = [kind for kind in named if kind != "null"]
+        case named:
+            wanted = [named]
+    return len(wanted) == 1 and wanted[0] in ("string", "integer", "boolean")
 
 
 def _count(value: Any) -> int:
     """Count annotations wherever schemas may stand."""
-    if isinstance(value, Mapping):
-        own = 1 if "x-mcp-header" in value else 0
-        return own + sum(_count(inner) for key, inner in value.items() if key not in ("default", "examples", "enum"))
-    return sum(_count(inner) for inner in value) if isinstance(value, list) else 0
+    match value:
+        case {**members}:
+            own = 1 if "x-mcp-header" in members else 0
+            return own + sum(_count(inner) for key, inner in members.items() if key not in _DATA)
+        case [*items]:
+            return sum(map(_count, items))
+        case _:
+            return 0
 
 
 def mirror(row: Method, version: str, params: Any, headers: HeaderMap | None) -> dict[str, str]:
@@ -221,7 +235,7 @@ def _arguments(params: Any) -> Any:
 
 def _at(arguments: Any, path: tuple[str, ...]) -> Any:
     for name in path:
-        arguments = arguments.get(name) if isinstance(arguments, dict) else None
+        arguments = _members(arguments).get(name)
     return arguments
 
 

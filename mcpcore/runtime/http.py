@@ -207,10 +207,10 @@ def _uvicorn(app: Application, log_level: str) -> Callable[[list[socket.socket],
 
 
 def _hypercorn(app: Application, log_level: str) -> Callable[[list[socket.socket], anyio.Event], Awaitable[None]]:
+    import hypercorn.trio
     from hypercorn.config import Config
-    from hypercorn.trio import serve
 
-    application: Any = app  # hypercorn has types of its own for ASGI
+    hypercorn_trio: Any = hypercorn.trio  # it has types of its own for ASGI, and they are not complete
     config = Config()
     config.accesslog = None
     config.loglevel = log_level
@@ -218,6 +218,6 @@ def _hypercorn(app: Application, log_level: str) -> Callable[[list[socket.socket
 
     async def run(sockets: list[socket.socket], ending: anyio.Event) -> None:
         config.bind = [f"fd://{each.detach()}" for each in sockets]
-        await serve(application, config, shutdown_trigger=ending.wait)
+        await hypercorn_trio.serve(app, config, shutdown_trigger=ending.wait)
 
     return run

@@ -1,6 +1,6 @@
 """What every HTTP binding does with a request before it looks at the message: refuse it, or read its body."""
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from mcpcore.types.jsonrpc import INVALID_REQUEST, ErrorData
 
 __all__ = ["Refusal", "Scope", "below_mount", "peer", "read_body", "refuse"]
 
-Scope = dict[str, Any]
+Scope = MutableMapping[str, Any]  # as Starlette types it, so that an application can be mounted there
 
 
 class Refusal(Exception):

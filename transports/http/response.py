@@ -7,7 +7,7 @@ What is put in keeps its order from then on and never waits. Writing is apart fr
 client: whoever put something in flushes it, or else the task that watches the response does.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final
 
 import anyio
@@ -19,8 +19,8 @@ from mcpcore.types.jsonrpc import INTERNAL_ERROR, ErrorData
 
 __all__ = ["SSE_HEADERS", "Receive", "Response", "Send", "respond", "retry_after"]
 
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _JSON: Final = (b"content-type", b"application/json")
 SSE_HEADERS: Final = [
@@ -156,7 +156,7 @@ class Response:
         self._wake()
 
     def _answer(self, message: Outgoing) -> None:
-        status, fields = 200, []
+        status, fields = 200, list[tuple[bytes, bytes]]()
         if message.error_code is not None:
             status = self._status.get(message.error_code, 200)
         if message.challenge is not None:
