@@ -112,14 +112,18 @@ async def test_a_stream_of_events_brings_notifications_before_the_answer() -> No
 
 
 async def test_a_call_returns_when_the_answer_has_come_though_the_stream_does_not_end() -> None:
+    closed = anyio.Event()
+
     async def call(request: Request, reply: Reply) -> None:
         await reply.events()
         await reply.event(answer(request, DONE))
         await reply.gone()
+        closed.set()
 
     async with serve(modern({"tools/call": call})) as peer, Client(peer.url) as client:
         with anyio.fail_after(0.9):
             assert (await client.call_tool("add")).text == "done"
+        await closed.wait()
 
 
 async def test_the_connection_of_a_finished_stream_is_used_again() -> None:
@@ -149,6 +153,9 @@ async def test_what_is_no_message_in_a_stream_is_passed_over(newline: bytes) -> 
             b"",
             b"event: ping",
             b"data: no JSON",
+            b"",
+            b"event: other",
+            b'data: {"jsonrpc":"2.0","id":%d,"error":{"code":1,"message":"no"}}' % request.id,
             b"",
             b"data: {broken",
             b"",

@@ -166,6 +166,19 @@ async def test_an_answer_that_is_too_long_fails_its_call() -> None:
         await client.list_tools()
 
 
+async def test_an_answer_without_end_is_not_read_to_its_end() -> None:
+    async def call(request: Request, reply: Reply) -> None:
+        await reply.head(200, content_type="application/json", transfer_encoding="chunked")
+        while True:
+            await reply.chunk(b" " * 1000)
+
+    limits = Limits(message_size=10_000)
+    async with serve(modern({"tools/call": call})) as peer, Client(peer.url, limits=limits) as client:
+        with anyio.fail_after(5), pytest.raises(TransportError, match="longer than 10000 bytes"):
+            await client.call_tool("add")
+        await client.list_tools()
+
+
 async def test_a_server_that_ends_in_the_middle_of_a_call_fails_it() -> None:
     async def call(request: Request, reply: Reply) -> None:
         await reply.abort()

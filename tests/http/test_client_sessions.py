@@ -173,6 +173,29 @@ async def test_a_list_is_asked_for_again_in_a_new_session() -> None:
     assert "mcp-session-id" not in second.headers and "mcp-protocol-version" not in second.headers
 
 
+async def test_the_stream_of_a_lost_session_is_closed() -> None:
+    server = Forgetful()
+    opened: list[str] = []
+    closed: list[str] = []
+
+    async def get(request: Request, reply: Reply) -> None:
+        session = request.headers["mcp-session-id"]
+        opened.append(session)
+        await reply.events()
+        await reply.gone()
+        closed.append(session)
+
+    server._served = legacy({"GET": get})
+    async with serve(server) as peer, Client(peer.url, eras=LEGACY, cache=False) as client:
+        await client.list_tools()
+        server.restart()
+        await client.list_tools()
+        with anyio.fail_after(5):
+            while not closed:
+                await anyio.wait_all_tasks_blocked()
+        assert (opened, closed) == (["s1", "s2"], ["s1"])
+
+
 async def test_a_tool_is_not_called_again_and_later_calls_work() -> None:
     async with serve(server := Forgetful()) as peer, Client(peer.url, eras=LEGACY) as client:
         await client.list_tools()
