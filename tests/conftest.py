@@ -25,4 +25,3 @@ def make_importable(folder: Path) -> None:
 
 
 make_importable(Path(__file__).parents[1] / "benchmarks")
-make_importable(Path(__file__).parent / "support")

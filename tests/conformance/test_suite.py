@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.conformance import Outcome, Suite
-from support.serving import Service, free_port
+
+from tests.support.conformance import Outcome, Suite
+from tests.support.serving import Service, free_port
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(900)]
 

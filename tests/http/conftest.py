@@ -3,7 +3,8 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from support.asgi import Caller
+
+from tests.support.asgi import Caller
 
 
 @pytest.fixture(autouse=True)

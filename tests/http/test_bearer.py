@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from support.asgi import Caller, encoded, initialize, modern, request
 
 from mcpcore import Server, TransportContext
 from mcpcore.auth import Principal, ResourceServer, StaticTokenVerifier
+from tests.support.asgi import Caller, encoded, initialize, modern, request
 
 pytestmark = pytest.mark.anyio
 

@@ -7,11 +7,11 @@ import anyio
 import httpx
 import httpx2
 import pytest
-from support.http_peer import Reply, Request, answer, error, legacy, modern, serve
 
 from mcpcore import Client, MCPCoreError, PeerError, RequestTimeout, Server, TransportError
 from mcpcore.transports.http._family import create_client
 from mcpcore.transports.http.client import HTTPClientTransport
+from tests.support.http_peer import Reply, Request, answer, error, legacy, modern, serve
 
 pytestmark = pytest.mark.anyio
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import anyio
 import pytest
-from support.http_peer import Reply, Request, Script, answer, error, legacy, modern, serve
 
 from mcpcore import AuthError, Client, ConnectionLost, RemoteProtocolError, TransportError
 from mcpcore.limits import Limits
+from tests.support.http_peer import Reply, Request, Script, answer, error, legacy, modern, serve
 
 pytestmark = pytest.mark.anyio
 

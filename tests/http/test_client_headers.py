@@ -4,9 +4,9 @@ from typing import Any
 
 import anyio
 import pytest
-from support.http_peer import Reply, Request, Script, answer, error, legacy, modern, serve
 
 from mcpcore import Client, PeerError, Server
+from tests.support.http_peer import Reply, Request, Script, answer, error, legacy, modern, serve
 
 pytestmark = pytest.mark.anyio
 

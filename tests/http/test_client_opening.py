@@ -4,11 +4,11 @@ from typing import Any
 
 import anyio
 import pytest
-from support.http_peer import Reply, Request, Script, answer, error, legacy, modern, serve
 
 from mcpcore import Client, ConnectionLost, PeerError, RemoteProtocolError, TransportError
 from mcpcore.limits import Limits
 from mcpcore.transports.http.client import SSEClientTransport
+from tests.support.http_peer import Reply, Request, Script, answer, error, legacy, modern, serve
 
 pytestmark = pytest.mark.anyio
 

@@ -5,10 +5,10 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
-from support.http_peer import Reply, Request, Script, modern, serve
 
 from mcpcore import Client, TransportError
 from mcpcore.transports.http.endpoint import Endpoint
+from tests.support.http_peer import Reply, Request, Script, modern, serve
 
 pytestmark = pytest.mark.anyio
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import anyio
 import pytest
-from support.http_peer import Peer, Reply, Request, Script, answer, error, legacy, serve
 
 from mcpcore import Client, PeerError, SessionExpired, TransportError
+from tests.support.http_peer import Peer, Reply, Request, Script, answer, error, legacy, serve
 
 pytestmark = pytest.mark.anyio
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import anyio
 import pytest
-from support.http_peer import Reply, Request, Script, answer, legacy, serve
 
 from mcpcore import Client, ConnectionLost
+from tests.support.http_peer import Reply, Request, Script, answer, legacy, serve
 
 pytestmark = pytest.mark.anyio
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import anyio
 import pytest
-from support.serving import free_port
 
 from mcpcore import Client, Context, Server
 from mcpcore.types import LogMessageParams
+from tests.support.serving import free_port
 
 pytestmark = pytest.mark.anyio
 

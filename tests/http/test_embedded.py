@@ -8,9 +8,9 @@ import anyio
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
-from support.asgi import Caller, initialize, modern, request
 
 from mcpcore import Server
+from tests.support.asgi import Caller, initialize, modern, request
 
 pytestmark = pytest.mark.anyio
 

@@ -7,11 +7,11 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-from support.asgi import LEGACY, POST, encoded, initialize, modern, request
-from support.sockets import LIMIT, HTTPSocket, connected, head, serving
-from support.world import World
 
 from mcpcore import Limits
+from tests.support.asgi import LEGACY, POST, encoded, initialize, modern, request
+from tests.support.sockets import LIMIT, HTTPSocket, connected, head, serving
+from tests.support.world import World
 
 pytestmark = pytest.mark.anyio
 

@@ -6,11 +6,11 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-from support.asgi import LEGACY, MODERN, POST, Caller, encoded, initialize, modern, request
-from support.world import World
 
 from mcpcore import Limits, Server
 from mcpcore.types.meta import CLIENT_CAPABILITIES, PROTOCOL_VERSION
+from tests.support.asgi import LEGACY, MODERN, POST, Caller, encoded, initialize, modern, request
+from tests.support.world import World
 
 pytestmark = pytest.mark.anyio
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import anyio
 import pytest
-from support.asgi import Caller, encoded, initialize, request
 
 from mcpcore import Limits, Server
+from tests.support.asgi import Caller, encoded, initialize, request
 
 pytestmark = pytest.mark.anyio
 

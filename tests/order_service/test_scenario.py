@@ -9,11 +9,20 @@ from typing import Any
 
 import anyio
 import pytest
-from support.order_service import CALLS, EXAMPLE, EXPECTED, VARIANTS, assert_same, example_module, expected, tools_of
-from support.wires import MODERN, Lines, connected
 
 from mcpcore import Client, Context, PeerError, Registry, Server, stdio, tool
 from mcpcore.types.elicitation import ElicitParams, ElicitResult
+from tests.support.order_service import (
+    CALLS,
+    EXAMPLE,
+    EXPECTED,
+    VARIANTS,
+    assert_same,
+    example_module,
+    expected,
+    tools_of,
+)
+from tests.support.wires import MODERN, Lines, connected
 
 pytestmark = pytest.mark.anyio
 

@@ -11,12 +11,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 from msgspec import UNSET, Struct, UnsetType
-from support.order_service import example_module
-from support.wires import MODERN
 
 from mcpcore import CallToolResult, Client, Context, McpError, PeerError, Server
 from mcpcore.providers.markers import CallToolRequest
 from mcpcore.versions import VERSIONS
+from tests.support.order_service import example_module
+from tests.support.wires import MODERN
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 import pytest
-from support.installs import python_server, typescript_server
 
 from mcpcore import Client, PeerError, stdio
 from mcpcore.types import (
@@ -22,6 +21,7 @@ from mcpcore.types import (
     ResourceTemplateReference,
     TextContent,
 )
+from tests.support.installs import python_server, typescript_server
 
 pytestmark = [pytest.mark.peers, pytest.mark.anyio, pytest.mark.timeout(120, func_only=True)]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from support.installs import official_sdk
+
+from tests.support.installs import official_sdk
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(120, func_only=True)]
 

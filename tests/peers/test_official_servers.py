@@ -7,10 +7,10 @@ from typing import Any
 
 import anyio
 import pytest
-from support.installs import official_sdk
 
 from mcpcore import Client, PeerError, RequestTimeout, stdio
 from mcpcore.types import CreateMessageParams, ElicitParams, LogMessageParams, PromptReference, TextContent
+from tests.support.installs import official_sdk
 
 pytestmark = [pytest.mark.peers, pytest.mark.anyio, pytest.mark.timeout(120, func_only=True)]
 

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import UNSET, Raw
-from support.connected import INFO, connected, unconnected
 
 from mcpcore.exceptions import ConnectionLost, LocalProtocolError
 from mcpcore.protocol.client import ClientConfig, ClientConnection
@@ -40,6 +39,7 @@ from mcpcore.types import (
 )
 from mcpcore.types.methods import Direction, Method
 from mcpcore.versions import LATEST_MODERN, LEGACY_VERSIONS, VERSIONS
+from tests.support.connected import INFO, connected, unconnected
 
 KEY = "io.modelcontextprotocol/"
 SUBSCRIPTION = f"{KEY}subscriptionId"

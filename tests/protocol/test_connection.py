@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import Raw
-from support.connected import connected
 
 from mcpcore.exceptions import LocalProtocolError, RemoteProtocolError
 from mcpcore.limits import Limits
@@ -28,6 +27,7 @@ from mcpcore.types import (
 )
 from mcpcore.types.lifecycle import ListChangedCapability
 from mcpcore.versions import VERSIONS
+from tests.support.connected import connected
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

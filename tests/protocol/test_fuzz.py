@@ -15,7 +15,6 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.connected import connected, unconnected
 
 from mcpcore.exceptions import RemoteProtocolError
 from mcpcore.protocol.client import ClientConfig, ClientConnection
@@ -27,6 +26,7 @@ from mcpcore.protocol.server import ServerConfig, ServerConnection
 from mcpcore.types import CallToolParams, EmptyParams, Implementation, ServerCapabilities, SubscriptionFilter
 from mcpcore.types.lifecycle import ListChangedCapability
 from mcpcore.versions import LATEST_MODERN, LEGACY_VERSIONS
+from tests.support.connected import connected, unconnected
 
 CORPUS: Final = sorted(
     {

@@ -12,11 +12,11 @@ import anyio.to_thread
 import msgspec
 import pytest
 from msgspec import UNSET, Raw, Struct, UnsetType
-from support.order_service import CALLS, EXPECTED, VARIANTS, assert_same, example_module, expected, tools_of
 
 from mcpcore.providers.markers import Injection, Log, Progress
 from mcpcore.providers.registry import Registry
 from mcpcore.types import CallToolParams
+from tests.support.order_service import CALLS, EXPECTED, VARIANTS, assert_same, example_module, expected, tools_of
 
 pytestmark = pytest.mark.anyio
 

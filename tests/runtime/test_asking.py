@@ -9,7 +9,6 @@ import anyio.to_thread
 import msgspec
 import pytest
 from msgspec import Struct
-from support.wires import MODERN, Lines, Peer, Scripted, connected
 
 from mcpcore import (
     CallToolResult,
@@ -34,6 +33,7 @@ from mcpcore.types.elicitation import ElicitParams, ElicitResult
 from mcpcore.types.roots import Root
 from mcpcore.types.sampling import CreateMessageParams, CreateMessageResult, SamplingMessage
 from mcpcore.types.utilities import InputRequest, InputRequiredResult
+from tests.support.wires import MODERN, Lines, Peer, Scripted, connected
 
 pytestmark = pytest.mark.anyio
 
@@ -422,7 +422,7 @@ async def test_a_capability_that_the_revision_does_not_have_is_no_capability() -
 async def test_a_client_that_takes_no_stream_cannot_be_asked_in_the_legacy_era() -> None:
     server = make_server()
     near, far = memory_pair()
-    far.info = ChannelInfo("memory", back_channel=False)  # type: ignore[misc]  # of this one channel
+    far.info = ChannelInfo("memory", back_channel=False)
     async with server.running(), anyio.create_task_group() as tasks:
         tasks.start_soon(server.serve_channel, far)
         peer = Peer(near)

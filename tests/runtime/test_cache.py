@@ -5,13 +5,13 @@ from typing import Any
 import anyio
 import pytest
 from msgspec import Raw
-from support.wires import MODERN, Peer, Scripted
 
 from mcpcore import CacheHint, Client, Context, PeerError, ReadResourceResult, ResourceContents, Server
 from mcpcore.runtime.cache import ResponseCache
 from mcpcore.types.resources import ReadResourceParams, ResourceUpdatedParams
 from mcpcore.types.tools import ListToolsResult
 from mcpcore.types.utilities import NotificationParams, PaginatedParams
+from tests.support.wires import MODERN, Peer, Scripted
 
 pytestmark = pytest.mark.anyio
 

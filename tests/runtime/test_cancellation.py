@@ -11,10 +11,10 @@ import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
-from support.wires import MODERN, Peer, Scripted, connected
 
 from mcpcore import Client, Context, Depends, Progress, RequestTimeout, Server, SyncContext
 from mcpcore.limits import Limits
+from tests.support.wires import MODERN, Peer, Scripted, connected
 
 pytestmark = pytest.mark.anyio
 

@@ -11,12 +11,12 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from support.wires import MODERN, Lines, Peer, Scripted, connected
 
 from mcpcore import Client, ConnectionLost, Context, OutputValidationError, PeerError, RequestTimeout, Server
 from mcpcore.exceptions import LocalProtocolError, RemoteProtocolError, TransportError
 from mcpcore.limits import Limits
 from mcpcore.transports.memory import memory_pair
+from tests.support.wires import MODERN, Lines, Peer, Scripted, connected
 
 pytestmark = pytest.mark.anyio
 
@@ -391,6 +391,20 @@ async def test_any_request_of_the_revision_can_be_sent() -> None:
             assert (await client.request("server/discover")).supported_versions == [MODERN]
             with pytest.raises(LocalProtocolError, match="no request ping"):
                 await client.request("ping")
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"text": float("nan")}, {"text": [1, {"x": (float("inf"),)}]}, {"text": None, "y": -float("inf")}]
+)
+async def test_numbers_that_json_does_not_have_are_not_turned_into_null(arguments: Any) -> None:
+    with anyio.fail_after(5):
+        async with Client(make_server()) as client:
+            with pytest.raises(ValueError, match="NaN"):
+                await client.call_tool("echo", arguments)
+            with pytest.raises(TypeError):
+                await client.call_tool("echo", {"text": object()})
+            assert (await client.call_tool("echo", {"text": "null"})).text == "null"
+            assert (await client.call_tool("echo", {"text": None, "y": [1.5]})).is_error
 
 
 async def test_meta_reaches_the_handler() -> None:

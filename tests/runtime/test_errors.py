@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import anyio
 import anyio.lowlevel
 import pytest
-from support.wires import MODERN, Peer, connected
 
 from mcpcore import (
     CallToolResult,
@@ -23,6 +22,7 @@ from mcpcore import (
     ToolError,
 )
 from mcpcore.runtime.request import Message
+from tests.support.wires import MODERN, Peer, connected
 
 pytestmark = pytest.mark.anyio
 

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import anyio
 import pytest
-from support.wires import Lines
 
 from mcpcore import CallToolResult, Client, Image, Param, PeerError, Server, TextContent
 from mcpcore.exceptions import LocalProtocolError
 from mcpcore.providers.results import assistant, user
 from mcpcore.types.completion import CompletionContext, PromptReference, ResourceTemplateReference
 from mcpcore.versions import MODERN_VERSIONS, VERSIONS
+from tests.support.wires import Lines
 
 pytestmark = pytest.mark.anyio
 

@@ -6,10 +6,10 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
-from support.wires import MODERN, Peer, Scripted, connected
 
 from mcpcore import Client, PeerError, Server, resource
 from mcpcore.exceptions import ConnectionLost, RemoteProtocolError, RequestTimeout
+from tests.support.wires import MODERN, Peer, Scripted, connected
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import anyio
 import anyio.lowlevel
 import pytest
-from support.wires import MODERN, connected
 
 from mcpcore import Client, Context, InsufficientScope, McpError, Param, PeerError, Server, ToolError
 from mcpcore.runtime.audit import AuditLog
@@ -14,6 +13,7 @@ from mcpcore.runtime.middleware import ConcurrencyLimit, Next, RateLimit, Respon
 from mcpcore.runtime.request import Message, Notification, Request
 from mcpcore.types.completion import PromptReference
 from mcpcore.types.tools import CallToolResult
+from tests.support.wires import MODERN, connected
 
 pytestmark = pytest.mark.anyio
 

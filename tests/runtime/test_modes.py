@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import anyio
 import anyio.lowlevel
 import pytest
-from support.wires import MODERN, connected
 
 from mcpcore import (
     Client,
@@ -25,6 +24,7 @@ from mcpcore import (
 )
 from mcpcore.types.utilities import EmptyParams
 from mcpcore.versions import VERSIONS
+from tests.support.wires import MODERN, connected
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,6 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
-from support.wires import MODERN, Lines, Peer, connected, socket_pair
 
 from mcpcore import Client, Context, Depends, RequestTimeout, Server, SyncContext
 from mcpcore.limits import Limits
@@ -19,6 +18,7 @@ from mcpcore.protocol.messages import Incoming, RequestScope
 from mcpcore.runtime.request import Message
 from mcpcore.transports.lines import LineChannel
 from mcpcore.types.completion import PromptReference
+from tests.support.wires import MODERN, Lines, Peer, connected, socket_pair
 
 pytestmark = pytest.mark.anyio
 
@@ -547,6 +547,37 @@ async def test_a_handler_that_does_not_finish_in_time_is_cancelled_at_the_end_of
             with pytest.raises(anyio.EndOfStream):
                 await peer.receive()
     assert left == ["cancelled"]
+    await near.aclose()
+
+
+async def test_a_client_that_is_gone_ends_its_connection_at_once() -> None:
+    server = Server("abandoned", limits=Limits(drain=60))
+    left: list[str] = []
+    started = anyio.Event()
+
+    @server.tool
+    async def wait(ctx: Context) -> str:
+        ctx.on_disconnect(lambda: left.append("disconnected"))
+        started.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            left.append("cancelled")
+        return "never"
+
+    class Breaking(LineChannel):
+        async def receive(self) -> list[Incoming]:
+            if started.is_set():
+                await anyio.wait_all_tasks_blocked()
+                raise anyio.BrokenResourceError
+            return await super().receive()
+
+    near, far = await socket_pair()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.serve_channel, Breaking(far))
+            await Peer(LineChannel(near)).start("tools/call", {"name": "wait"})
+    assert left == ["cancelled", "disconnected"]
     await near.aclose()
 
 

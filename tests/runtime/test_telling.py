@@ -7,10 +7,10 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from support.wires import MODERN, connected
 
 from mcpcore import Client, Context, Log, Progress, Server, SyncContext
 from mcpcore.types.logging import LOG_LEVELS
+from tests.support.wires import MODERN, connected
 
 pytestmark = pytest.mark.anyio
 

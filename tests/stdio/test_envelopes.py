@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.program import Program, call, initialize, modern
+
+from tests.support.program import Program, call, initialize, modern
 
 SERVER = str(Path(__file__).with_name("server.py"))
 ABSENT = object()

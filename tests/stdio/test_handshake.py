@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.program import Program, call, initialize, modern
+
+from tests.support.program import Program, call, initialize, modern
 
 SERVER = str(Path(__file__).with_name("server.py"))
 LEGACY = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]

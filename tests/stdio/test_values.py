@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.program import Program, call
+
+from tests.support.program import Program, call
 
 SERVER = str(Path(__file__).with_name("server.py"))
 

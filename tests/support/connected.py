@@ -7,7 +7,7 @@ from mcpcore.protocol.server import ServerConfig
 from mcpcore.testing.pair import Pair
 from mcpcore.types import ClientCapabilities, Implementation, ServerCapabilities
 from mcpcore.types.lifecycle import ElicitationCapability, RootsCapability, SamplingCapability
-from support.instances import full
+from tests.support.instances import full
 
 __all__ = ["DECLARED", "INFO", "OFFERED", "connected", "unconnected"]
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.schemas import EXAMPLES
 
 import mcpcore.types
 from mcpcore.protocol.client import ClientConfig, ClientConnection
@@ -37,6 +36,7 @@ from mcpcore.types import (
 from mcpcore.types.lifecycle import ListChangedCapability, ResourcesCapability
 from mcpcore.types.methods import METHODS
 from mcpcore.versions import MODERN_VERSIONS
+from tests.support.schemas import EXAMPLES
 
 OFFERED = ServerCapabilities(
     prompts=ListChangedCapability(True),

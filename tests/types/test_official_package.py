@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 from mcp_types import methods as official
-from support.connected import connected
-from support.instances import full, minimal
 
 from mcpcore.protocol import codec
 from mcpcore.protocol.events import RequestReceived
 from mcpcore.protocol.fitting import encode_fitted
 from mcpcore.types import CancelledParams, ElicitParams, ListenParams
 from mcpcore.types.methods import METHODS, Direction, Method
+from tests.support.connected import connected
+from tests.support.instances import full, minimal
 
 
 def rows(direction: Direction, *, requests: bool) -> list[Any]:

@@ -10,9 +10,6 @@ from typing import Any, Final
 import msgspec
 import pytest
 from msgspec import UNSET, Raw
-from support.connected import connected, unconnected
-from support.instances import full, minimal
-from support.schemas import definitions, errors, method_names, strict_errors
 
 from mcpcore.protocol import codec
 from mcpcore.protocol.events import InputRequired, RequestReceived
@@ -37,6 +34,9 @@ from mcpcore.types import (
 from mcpcore.types._base import Object
 from mcpcore.types.methods import METHODS, Direction, Method
 from mcpcore.versions import LEGACY_VERSIONS, MODERN_VERSIONS, VERSIONS
+from tests.support.connected import connected, unconnected
+from tests.support.instances import full, minimal
+from tests.support.schemas import definitions, errors, method_names, strict_errors
 
 
 def rows(direction: Direction, *, requests: bool) -> list[Any]:

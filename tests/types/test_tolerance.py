@@ -6,8 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import UNSET, Raw
-from support.connected import connected
-from support.instances import full, minimal
 
 from mcpcore.protocol.events import RequestReceived, ResultReceived
 from mcpcore.protocol.messages import Incoming
@@ -15,6 +13,8 @@ from mcpcore.types import CallToolResult, ElicitParams, ErrorData, TextContent, 
 from mcpcore.types._base import Object
 from mcpcore.types.methods import METHODS, Direction, Method
 from mcpcore.versions import LATEST_MODERN
+from tests.support.connected import connected
+from tests.support.instances import full, minimal
 
 KINDS = sorted(
     {kind for row in METHODS for kind in (row.params, row.result) if kind is not None}, key=lambda kind: kind.__name__
