@@ -12,8 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from mcpcore.abc import ClientTransport
 from mcpcore.runtime.server import Server
-from mcpcore.transports.stdio_client import StdioClientTransport, stdio
+from mcpcore.transports.stdio_client import stdio
 
 __all__ = ["LoadError", "UsageError", "client_target", "load_server"]
 
@@ -28,15 +29,20 @@ class UsageError(Exception):
     """The command line makes no sense; the message says what would."""
 
 
-def client_target(target: str, on_stderr: Callable[[str], object]) -> StdioClientTransport | str:
-    """Return what a `Client` connects to: a URL as it is, anything else as a process of its own.
+def client_target(target: str, on_stderr: Callable[[str], object]) -> ClientTransport:
+    """Return what a `Client` connects to: the endpoint at a URL, anything else as a process of its own.
 
     Args:
         target: See the command line's help.
         on_stderr: Called with each line that the process writes to its standard error.
     """
     if target.startswith(("http://", "https://")):
-        return target
+        from mcpcore.transports.http.client import HTTPClientTransport  # with httpx, which need not be installed
+
+        try:
+            return HTTPClientTransport(target)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
     if target.startswith("\0"):
         command = target[1:].split("\0")
         if not command[0]:
