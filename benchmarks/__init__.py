@@ -1,5 +1,5 @@
-"""Measures MCP servers side by side: ``python -m benchmarks --help``, and docs/performance.md for the method.
+"""Measures MCP servers and clients side by side: ``python -m benchmarks --help``; docs/performance.md has the method.
 
-A table of contestants and rows. A contestant (`benchmarks.peers`) is a small server program written on one framework; a row
-(`benchmarks.rows`) is one question put to every contestant that has a program for the row's transport.
+A table of contestants and rows. A contestant (`benchmarks.peers`) is a set of small programs written on one framework;
+a row (`benchmarks.rows`) is one question put to every contestant that has the program it needs.
 """

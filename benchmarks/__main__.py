@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: measures MCP servers side by side. docs/performance.md has the method."""
+"""``python -m benchmarks``: measures MCP servers and clients side by side. docs/performance.md has the method."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.peers import prepare
 from benchmarks.report import markdown, write
 from benchmarks.results import run
-from benchmarks.rows import ROWS
+from benchmarks.rows import ROWS, SMOKE
 from benchmarks.table import CONTESTANTS, BenchmarkError, Effort
 
 RESULTS = Path(__file__).parent / "results"
@@ -20,7 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, or 1 if anything failed: an installation, or a contestant in a row.
     """
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measures MCP servers side by side.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measures MCP servers and clients side by side."
+    )
     parser.add_argument("--rows", metavar="NAME,…", help="only these rows; --list names them")
     parser.add_argument("--contestants", metavar="NAME,…", help=f"only these of {', '.join(CONTESTANTS)}")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="turns of each contestant (default: 3)")
@@ -28,14 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--smoke",
         action="store_true",
-        help="check a few hundred replies per row once; figures mean nothing, none is written",
+        help="check a few hundred replies once, of every kind of row unless --rows is given; no figures come out",
     )
     parser.add_argument("--list", action="store_true", help="name the rows and exit")
     parser.add_argument(
         "--out",
         type=Path,
         metavar="DIR",
-        help="where results go (default: benchmarks/results if the whole table was measured; a part of it is only printed)",
+        help="where results go (default: benchmarks/results after the whole table; a part of it is only printed)",
     )
     options = parser.parse_args(arguments)
     if options.rounds < 1:
@@ -44,12 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--seconds must be above 0 and at most 60")
     try:
         rows = chosen("row", options.rows, ROWS)
+        if options.smoke and options.rows is None:
+            rows = list(SMOKE)
         names = chosen("contestant", options.contestants, CONTESTANTS)
     except ValueError as error:
         parser.error(str(error))
     if options.list:
         for row in rows:
-            print(f"{row:16} {ROWS[row].title}")
+            print(f"{row:24} {ROWS[row].title}")
         return 0
     try:
         return measure(rows, names, options)

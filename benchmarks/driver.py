@@ -1,17 +1,18 @@
-"""A client that is faster than what it measures: newline-delimited JSON straight on a subprocess's pipes.
+"""What drives a server: the frame of a measurement, the same over every transport, around a subprocess.
 
-It uses no MCP library, no event loop and no thread. One `poll` and one `read` bring whatever replies are there, one `write`
-refills the window. How far it goes is measured like everything else: the contestant ``bare`` is as close to nothing as a server
-can be, so its figures bound from below what the driver can do.
+Drivers are no MCP clients. They write prepared requests to a descriptor and decode replies into typed structs, in one
+thread, without an event loop. How far they go is measured like everything else: the contestant ``bare`` is as close to
+nothing as a server can be, so its figures bound from below what a driver can do.
 """
 
 import gc
+import math
 import os
-import select
 import signal
 import subprocess
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -21,17 +22,13 @@ import msgspec
 
 from benchmarks.spread import percentile
 from benchmarks.table import BenchmarkError
-from benchmarks.traffic import Message, Traffic, WrongReply, decode_lines, opening
+from benchmarks.traffic import Message, Traffic, WrongReply, encode, opening
 
-__all__ = ["Run", "StdioServer", "environment"]
+__all__ = ["CHUNK", "Driver", "Run", "environment", "note_progress"]
 
-SILENCE: Final = 60.0
-"""Seconds without a byte in either direction after which a server counts as hung."""
+CHUNK: Final = 1 << 16
+"""Bytes that are read at once: what a pipe holds."""
 
-DRAIN: Final = 20.0
-"""Seconds that a server has to exit once its input has ended."""
-
-CHUNK: Final = 1 << 16  # what a pipe holds
 PREPARED: Final = 256_000_000  # bytes of requests that are written ahead
 WARM_UP: Final = 0.15  # seconds; a batch that takes so long, after smaller ones, has let V8 compile what is hot
 TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -71,46 +68,48 @@ class Run(NamedTuple):
 
 
 def environment() -> dict[str, str]:
-    """The environment that contestants run in: this one, without the switches that would debug or redirect an interpreter."""
+    """The environment that contestants run in: this one, without switches that debug or redirect an interpreter."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NODE_"))}
 
 
-class StdioServer:
-    """A server as a subprocess, in a process group of its own. A context manager: leaving it checks that the server ends well.
+class Driver(ABC):
+    """A server as a subprocess, in a process group of its own.
+
+    A context manager: leaving it checks that the server ends well.
 
     Args:
         argv: The program.
+        stdin: As `subprocess.Popen` takes it.
+        stdout: The same.
 
     Attributes:
+        silence: Seconds without a byte in either direction after which a server counts as hung.
+        drain: Seconds that a server has to exit once it has been told to.
+        era: What the driver speaks, once it is open.
         opened_after: Seconds from spawning to the reply to the opening request.
     """
 
+    silence: float = 60.0
+    drain: float = 20.0
+    era: str = "legacy"
     opened_after: float = 0.0
 
-    def __init__(self, argv: Sequence[str]) -> None:
+    def __init__(self, argv: Sequence[str], *, stdin: int, stdout: int) -> None:
         if not Path("/proc/self/stat").exists():
             raise BenchmarkError("processor time and memory are read from /proc, so the benchmark needs Linux")
+        self._number = 0
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # closed in __exit__
         self._spawned = time.perf_counter()
         self._process = subprocess.Popen(
             argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdin=stdin,
+            stdout=stdout,
             stderr=self._stderr,
             bufsize=0,
             process_group=0,
             cwd=tempfile.gettempdir(),
             env=environment(),
         )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
-        self._input, self._output = self._stdin.fileno(), self._stdout.fileno()
-        os.set_blocking(self._input, False)
-        self._poll = select.poll()
-        self._poll.register(self._output, select.POLLIN)
-        self._partial: list[bytes] = []
-        self._number = 0
-        self._era = "legacy"
 
     def __enter__(self) -> Self:
         return self
@@ -125,20 +124,18 @@ class StdioServer:
             if self._process.poll() is None:
                 os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
-            for stream in (self._stdin, self._stdout, self._stderr):
-                stream.close()
+            self._stderr.close()
+            self._close()
 
     # -- measuring ---------------------------------------------------------------------------------------------------
 
     def open(self, era: str) -> None:
         """Introduce the driver as a client of ``era``: the handshake, or ``server/discover``."""
-        self._era = era
+        self.era = era
         self.run(opening(era), 1)
         self.opened_after = time.perf_counter() - self._spawned
-        if era == "legacy":
-            os.write(self._input, b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
 
-    def run(self, traffic: Traffic, requests: int, window: int = 1, limit: float = SILENCE) -> Run:
+    def run(self, traffic: Traffic, requests: int, window: int = 1, limit: float = math.inf) -> Run:
         """Send ``requests`` with ``window`` of them in flight, and check every reply.
 
         Args:
@@ -152,13 +149,14 @@ class StdioServer:
             BenchmarkError: The server died or hung.
         """
         first = self._number
-        lines = [traffic.line(number, self._era) for number in range(first, first + requests)]
+        prepared = [self._prepare(traffic, number) for number in range(first, first + requests)]
         self._number += requests
+        self._connect(window)
         gc.collect()
         gc.disable()
         try:
             server_cpu, driver_cpu, started = self.cpu(), time.process_time(), time.perf_counter()
-            latencies = self._exchange(traffic, first, lines, window, started + limit)
+            latencies = self._exchange(traffic, first, prepared, window, started + limit)
             seconds = time.perf_counter() - started
             driver_cpu, server_cpu = time.process_time() - driver_cpu, self.cpu() - server_cpu
         finally:
@@ -172,7 +170,7 @@ class StdioServer:
         requests = window
         while (warm_up := self.run(traffic, requests, window)).seconds < WARM_UP:
             requests *= 2
-        affordable = PREPARED // len(traffic.line(0, self._era))
+        affordable = PREPARED // len(encode(traffic.request(0, self.era)))
         requests = max(window, min(int(warm_up.rate * seconds), affordable))
         return self.run(traffic, requests, window, limit=3 * seconds)
 
@@ -187,100 +185,43 @@ class StdioServer:
         status = dict(line.split(":", 1) for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines())
         return int(status["VmRSS"].split()[0]) / 1024, int(status["VmHWM"].split()[0]) / 1024
 
-    # -- the wire ----------------------------------------------------------------------------------------------------
+    def details(self) -> dict[str, float]:
+        """What else there is to know about the server, by name and unit."""
+        return {"RSS MiB": self.memory()[0]}
 
+    # -- what transports differ in -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _prepare(self, traffic: Traffic, number: int) -> bytes:
+        """Return the request with a number, as far as it can be written before the clock runs."""
+
+    def _connect(self, window: int) -> None:  # noqa: B027  # pipes are there from the start
+        """Make what ``window`` requests in flight need, before the clock runs."""
+
+    @abstractmethod
     def _exchange(
-        self, traffic: Traffic, first: int, lines: list[bytes], window: int, send_until: float
+        self, traffic: Traffic, first: int, prepared: list[bytes], window: int, send_until: float
     ) -> list[float]:
-        total = len(lines)
-        queued_at = [0.0] * total
-        unanswered = bytearray(b"\1") * total
-        progress: dict[int | None, int] = {}
-        latencies: list[float] = []
-        unsent = memoryview(b"")
-        queued = 0
-        check, wanted_progress, clock = traffic.check, traffic.notifications, time.perf_counter
-        while len(latencies) < total:
-            now = clock()
-            refill = min(total, len(latencies) + window)
-            if refill > queued and not unsent:
-                unsent = memoryview(b"".join(lines[queued:refill]))
-                queued_at[queued:refill] = [now] * (refill - queued)
-                queued = refill
-            if unsent:
-                unsent = self._write(unsent)
-            messages = self._read(wait_to_write=bool(unsent))
-            now = clock()
-            for message in messages:
-                if message.method is not None:
-                    note_progress(message, progress)
-                    continue
-                index = -1 if message.id is None else message.id - first
-                if not 0 <= index < queued or not unanswered[index]:
-                    raise WrongReply(f"nothing awaits this reply: {str(message)[:500]}")
-                unanswered[index] = 0
-                check(index + first, message)
-                if wanted_progress and progress.pop(message.id, 0) != wanted_progress:
-                    raise WrongReply(f"request {message.id} wants {wanted_progress} progress notifications first")
-                latencies.append(now - queued_at[index])
-            if now > send_until:
-                total = queued
-        return latencies
+        """Send the requests and check the replies. Returns the latencies."""
 
-    def _write(self, unsent: memoryview) -> memoryview:
-        try:
-            return unsent[os.write(self._input, unsent) :]
-        except BlockingIOError:
-            return unsent
-        except BrokenPipeError:
-            raise self._failure("closed its input") from None
-
-    def _read(self, wait_to_write: bool) -> list[Message]:
-        """Return the messages that are there; wait for the first byte, or until there is room to write."""
-        if wait_to_write:
-            self._poll.register(self._input, select.POLLOUT)
-        ready = self._poll.poll(SILENCE * 1000)
-        if wait_to_write:
-            self._poll.unregister(self._input)
-        if not ready:
-            raise self._failure(f"was silent for {SILENCE:.0f} s")
-        if not any(descriptor == self._output for descriptor, _ in ready):
-            return []
-        chunk = os.read(self._output, CHUNK)
-        if not chunk:
-            raise self._failure("closed its output")
-        end = chunk.rfind(b"\n") + 1
-        if not end:
-            self._partial.append(chunk)
-            return []
-        lines = b"".join((*self._partial, chunk[:end])) if self._partial else chunk[:end]
-        self._partial = [chunk[end:]] if end < len(chunk) else []
-        return self._decode(lines)
-
+    @abstractmethod
     def _end(self) -> None:
-        """End the server's input: it has to exit by itself, and without another reply."""
-        self._stdin.close()
-        deadline = time.monotonic() + DRAIN
-        while self._poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            chunk = os.read(self._output, CHUNK)
-            if not chunk:
-                break
-            self._partial.append(chunk)
-        for message in self._decode(b"".join(self._partial)):
-            if message.method is None:
-                raise WrongReply(f"nothing awaits this reply: {str(message)[:500]}")
-        try:
-            status = self._process.wait(DRAIN)
-        except subprocess.TimeoutExpired:
-            raise self._failure(f"did not exit within {DRAIN:.0f} s after the end of its input") from None
-        if status:
-            raise self._failure(f"exited with status {status}")
+        """Make the server exit: it has to do so in time, and without another reply."""
 
-    def _decode(self, lines: bytes) -> list[Message]:
+    def _close(self) -> None:  # noqa: B027  # nothing else may be open
+        """Close what the transport has opened."""
+
+    # -- for all of them ---------------------------------------------------------------------------------------------
+
+    def _exit_status(self, told: str) -> int:
+        """Wait until the server has exited after it was told to."""
         try:
-            return decode_lines(lines)
-        except msgspec.DecodeError as error:
-            raise self._failure(f"wrote what is no JSON-RPC message ({error}): {lines[:500]!r}") from error
+            return self._process.wait(self.drain)
+        except subprocess.TimeoutExpired:
+            raise self._failure(f"did not exit within {self.drain:.0f} s after {told}") from None
+
+    def _garbage(self, data: bytes, error: msgspec.DecodeError) -> BenchmarkError:
+        return self._failure(f"wrote what is no JSON-RPC message ({error}): {data[:500]!r}")
 
     def _failure(self, what: str) -> BenchmarkError:
         self._stderr.seek(0)

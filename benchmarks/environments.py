@@ -1,7 +1,7 @@
 """Environments for other implementations: pinned packages, each set in a folder of its own below one cache.
 
 Preparing is idempotent: an environment that was finished for the same pins and interpreter is used as it is. Nothing is
-skipped: what cannot be installed is a `BenchmarkError` with the installer's own words. The tests marked ``peers`` use this, too.
+skipped: what cannot be installed is a `BenchmarkError` with the installer's own words. The tests use this, too.
 """
 
 import fcntl
@@ -101,7 +101,7 @@ def npm_versions(node: dict[str, dict[str, dict[str, str]]]) -> Iterator[tuple[s
 def installed(
     folder: Path, pins: Sequence[str], interpreter: str, install: Callable[[], dict[str, str]]
 ) -> dict[str, str]:
-    """Return the packages in ``folder`` with their versions; install first, unless that was finished for the same pins."""
+    """Return the packages in ``folder`` with their versions; install first, unless that is done for the same pins."""
     record = folder / "installed.json"
     if record.exists():
         found = json.loads(record.read_text())

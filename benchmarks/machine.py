@@ -1,4 +1,4 @@
-"""What a figure depends on besides the code: the machine, the interpreter, the state of the working tree, and the load."""
+"""What a figure depends on besides the code: machine, interpreter, the state of the working tree, and the load."""
 
 import os
 import platform

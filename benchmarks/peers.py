@@ -10,19 +10,37 @@ from typing import Final
 from benchmarks.environments import cache_folder, locked, node_environment, python_environment
 from benchmarks.table import BenchmarkError, Contestant
 
-__all__ = ["plotting_python", "prepare"]
+__all__ = ["PROGRAMS", "plotting_python", "prepare"]
 
 PYTHON_PEERS: Final = {"mcp": ("mcp==2.3.0",), "fastmcp": ("fastmcp==4.2.3",)}
-NPM_PEER: Final = ("@modelcontextprotocol/server@2.3.1", "zod@4.6.7")
+HTTP_SERVER: Final = ("uvicorn", "uvloop", "httptools")
+"""What serves every Python contestant over HTTP, in the versions that are installed beside mcpcore."""
+
+NPM_PEER: Final = (
+    "@modelcontextprotocol/server@2.3.1",
+    "@modelcontextprotocol/client@2.3.1",
+    "@modelcontextprotocol/node@2.1.1",
+    "zod@4.6.7",
+)
 PLOTTING: Final = ("matplotlib==3.11.2",)
 
 PROGRAMS: Final = Path(__file__).parent / "contestants"
+"""The programs. The kinds that rows ask for, and what has to be added to their arguments:
+
+- ``stdio``: a server on its standard streams. TOOLS is 0 for the benchmark's tools, or a number of tools that all add.
+- ``http``: the same server on a port: TOOLS {stateless|sessions} {json|default} PORT.
+- ``client``: calls a server on pipes and prints a report: {legacy|modern} WINDOW SECONDS SERVER…
+- ``memory``: the same with a server in its own process: {legacy|modern} WINDOW SECONDS.
+- ``import``: prints the seconds that importing the server's class took.
+"""
+
 IMPORTS: Final = {
     "mcpcore": "from mcpcore import Server",
     "mcp": "from mcp.server.mcpserver import MCPServer",
     "fastmcp": "from fastmcp import FastMCP",
     "bare": "import asyncio, msgspec",
 }
+CLIENT_TARGETS: Final = {"client": "stdio", "memory": "memory"}
 PYTHON_PROBE: Final = "from time import perf_counter as now; t = now(); {}; print(now() - t)"
 NODE_PROBE: Final = """
 const start = performance.now();
@@ -54,43 +72,50 @@ def plotting_python() -> str:
 
 
 def prepare_one(name: str, cache: Path) -> Contestant:
+    # Folders of the benchmark's own: the tests want the same packages with other ones beside them.
+    folder = cache / f"benchmark-{name}"
     if name == "typescript":
-        return typescript(cache / name)
-    python = sys.executable
+        return typescript(folder)
+    own = own_packages()
     if name in PYTHON_PEERS:
-        packages = python_environment(cache / name, PYTHON_PEERS[name])
-        python = str(cache / name / "bin" / "python")
+        http_server = [f"{package}=={own[package]}" for package in HTTP_SERVER]
+        packages = python_environment(folder, [*PYTHON_PEERS[name], *http_server])
+        python = str(folder / "bin" / "python")
     else:
-        packages = own_packages()
-    return Contestant(
-        name,
-        version=packages["msgspec" if name == "bare" else name],
-        programs={
-            "stdio": (python, str(PROGRAMS / f"{name}_server.py")),
-            "import": (python, "-c", PYTHON_PROBE.format(IMPORTS[name])),
-        },
-        packages=packages,
-    )
+        packages, python = own, sys.executable
+    server = (python, str(PROGRAMS / f"{name}_server.py"))
+    programs = {"stdio": server, "http": server, "import": (python, "-c", PYTHON_PROBE.format(IMPORTS[name]))}
+    client = PROGRAMS / f"{name}_client.py"
+    if client.exists():
+        programs |= {target: (python, str(client), argument) for target, argument in CLIENT_TARGETS.items()}
+    return Contestant(name, packages["msgspec" if name == "bare" else name], programs, packages)
 
 
 def own_packages() -> dict[str, str]:
+    wanted = ("mcpcore", "anyio", "msgspec", "jsonschema-rs", *HTTP_SERVER)
     try:
-        return {name: metadata.version(name) for name in ("mcpcore", "anyio", "msgspec", "jsonschema-rs")}
+        return {name: metadata.version(name) for name in wanted}
     except metadata.PackageNotFoundError as error:
         raise BenchmarkError(
-            f"{sys.executable} lacks {error.name}; install the working tree: pip install -e ."
+            f"{sys.executable} lacks {error.name}; install the working tree: pip install -e '.[test]'"
         ) from error
 
 
 def typescript(folder: Path) -> Contestant:
     packages = node_environment(folder, NPM_PEER)
     # Node looks for packages beside the importing file, so the programs have to be there.
-    server, probe = folder / "server.mjs", folder / "probe.mjs"
+    server, client, probe = (folder / f"{program}.mjs" for program in ("server", "client", "probe"))
     shutil.copyfile(PROGRAMS / "typescript_server.mjs", server)
+    shutil.copyfile(PROGRAMS / "typescript_client.mjs", client)
     probe.write_text(NODE_PROBE)
     return Contestant(
         "typescript",
-        version=packages["@modelcontextprotocol/server"],
-        programs={"stdio": ("node", str(server)), "import": ("node", str(probe))},
-        packages=packages,
+        packages["@modelcontextprotocol/server"],
+        {
+            "stdio": ("node", str(server)),
+            "http": ("node", str(server)),
+            "client": ("node", str(client), "stdio"),
+            "import": ("node", str(probe)),
+        },
+        packages,
     )

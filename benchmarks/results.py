@@ -92,8 +92,9 @@ def run(
 ) -> Results:
     """Measure every row with every contestant it applies to, ``rounds`` times.
 
-    The rounds are the outer loop and the contestants the inner one: what else the machine does for a minute then falls on all
-    contestants of a row alike, and does not decide a row alone. A contestant that fails in a row is not asked again there.
+    The rounds are the outer loop and the contestants the inner one: what else the machine does for a minute falls on
+    all contestants of a row alike, and does not decide a row alone. A contestant that fails in a row is not asked again
+    there.
 
     Args:
         rows: What to measure.

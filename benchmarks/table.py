@@ -30,7 +30,7 @@ Better = Literal["higher", "lower"]
 
 
 class BenchmarkError(Exception):
-    """Something that makes a figure impossible or worthless: a wrong reply, a dead server, a peer that cannot be installed."""
+    """What makes a figure impossible or worthless: a wrong reply, a dead server, a peer that cannot be installed."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,8 @@ class Contestant:
     Attributes:
         name: How it is called on the command line and in tables.
         version: What was installed, for the record.
-        programs: Argument vectors by the kind that rows ask for: ``"stdio"`` is a server on its standard streams,
-            ``"import"`` a program that prints the seconds which importing the server's class took. A row whose kind is
-            missing here does not apply to the contestant.
+        programs: Argument vectors by the kind that rows ask for (`benchmarks.peers` says what each has to do). A row
+            whose kind is missing here does not apply to the contestant.
         packages: Everything that is installed with it, with versions.
     """
 
@@ -67,7 +66,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one contestant did in one row in one round: the row's figure, and others that explain it, by name and unit."""
+    """What one contestant did in one row in one round: the row's figure, and others that explain it, by name."""
 
     value: float
     details: Mapping[str, float] = field(default_factory=dict[str, float])

@@ -1,8 +1,8 @@
 """What the benchmark sends, and what has to come back.
 
-Requests are numbered and the number is the JSON-RPC id. What a request asks for depends on its number wherever it can, so that
-a reply is right for one request only. Requests are written before the clock runs; replies are decoded into typed structs,
-which is what makes it affordable to check every one.
+Requests are numbered and the number is the JSON-RPC id. What a request asks for depends on its number wherever it can,
+so that a reply is right for one request only. Requests are written before the clock runs; replies are decoded into
+typed structs, which is what makes it affordable to check every one.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,10 @@ __all__ = [
     "WrongReply",
     "add",
     "count",
+    "decode",
     "decode_lines",
     "echo",
+    "encode",
     "fill",
     "listing",
     "locate",
@@ -80,7 +82,7 @@ class Progress(Struct, frozen=True, rename="camel"):
 
 
 class Message(Struct):
-    """A line that a server wrote: a reply or a notification."""
+    """What a server wrote: a reply or a notification."""
 
     jsonrpc: str
     id: int | None = None
@@ -90,7 +92,8 @@ class Message(Struct):
     params: Progress = Progress()
 
 
-decode_lines = Decoder(Message).decode_lines
+decoder: Final = Decoder(Message)
+decode, decode_lines = decoder.decode, decoder.decode_lines
 encode = Encoder().encode
 
 
@@ -110,15 +113,15 @@ class Traffic:
     check: Callable[[int, Message], None]
     notifications: int = 0
 
-    def line(self, number: int, era: str) -> bytes:
-        """Write the request with a number for ``era``, with its line feed."""
+    def request(self, number: int, era: str) -> dict[str, Any]:
+        """Return the request with a number, for ``era``."""
         params = self.params(number)
         meta = {**MODERN_META} if era == "modern" else {}
         if self.notifications:
             meta["progressToken"] = number
         if meta:
             params["_meta"] = meta
-        return encode({"jsonrpc": "2.0", "id": number, "method": self.method, "params": params}) + b"\n"
+        return {"jsonrpc": "2.0", "id": number, "method": self.method, "params": params}
 
 
 def succeeded(message: Message) -> Result:
@@ -188,7 +191,8 @@ def count(steps: int) -> Traffic:
 def unknown_tool() -> Traffic:
     """Call a tool that does not exist.
 
-    The specification wants error -32602; a tool error is accepted too, because some contestants answer so and the row is about speed.
+    The specification wants error -32602; a tool error is accepted too, because some contestants answer so and the row
+    is about speed.
     """
 
     def check(number: int, message: Message) -> None:

@@ -1,16 +1,20 @@
-"""The limit: pipes under asyncio and msgspec, with no framework between them and no check that it could leave out.
+"""The limit: pipes under asyncio, or uvicorn, and msgspec, with no framework between and no check that is not needed.
 
 It answers what the benchmark asks and nothing else. What a framework costs is its distance from this program.
+Arguments: ``TOOLS [{stateless|sessions} {json|default} PORT]``.
 """
 
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import count
 from typing import Any
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder, Encoder
+
+NOTHING = Raw(b"")
 
 
 class Call(Struct, frozen=True, rename={"meta": "_meta"}):
@@ -21,7 +25,7 @@ class Call(Struct, frozen=True, rename={"meta": "_meta"}):
 
 class Request(Struct):
     method: str
-    id: int | None = None
+    id: Raw = NOTHING
     params: Call = Call()
 
 
@@ -47,6 +51,7 @@ class Point(Struct):
     y: int
 
 
+decode_request = Decoder(Request).decode
 decode_requests = Decoder(Request).decode_lines
 decode_pair = Decoder(Pair).decode
 decode_text = Decoder(Text).decode
@@ -55,14 +60,16 @@ decode_steps = Decoder(Steps).decode
 decode_point = Decoder(Point).decode
 encode = Encoder().encode
 
-TOOL_NAMES = [f"add_{index}" for index in range(int(sys.argv[1]))] if len(sys.argv) > 1 else ["add"]
+TOOLS, *HTTP = sys.argv[1:]
+TOOL_NAMES = [f"add_{index}" for index in range(int(TOOLS))] or ["add"]
 PAIR_SCHEMA = {
     "type": "object",
     "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
     "required": ["a", "b"],
 }
 MEMBERS_OF_ALL_RESULTS = b'"resultType":"complete"'
-HEAD = b'{"jsonrpc":"2.0","id":%d,'
+FRESHNESS = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+HEAD = b'{"jsonrpc":"2.0","id":%b,'
 ERROR = HEAD + b'"error":{"code":%d,"message":%b}}\n'
 RESULT = HEAD + b'"result":%b}\n'
 TEXT_RESULT = (
@@ -73,7 +80,7 @@ PROGRESS = (
 )
 
 
-def call(request_id: int, params: Call) -> Iterator[bytes]:
+def call(request_id: Raw, params: Call) -> Iterator[bytes]:
     name = params.name
     if name.startswith("add"):
         pair = decode_pair(params.arguments)
@@ -98,13 +105,13 @@ def call(request_id: int, params: Call) -> Iterator[bytes]:
 
 
 def answer(request: Request) -> Iterator[bytes]:
-    if request.id is None:
+    if request.id is NOTHING:
         return
     if request.method == "tools/call":
         yield from call(request.id, request.params)
     elif request.method == "tools/list":
         tools = [{"name": name, "inputSchema": PAIR_SCHEMA} for name in TOOL_NAMES]
-        yield RESULT % (request.id, encode({"tools": tools, "resultType": "complete"}))
+        yield RESULT % (request.id, encode({"tools": tools, **FRESHNESS}))
     elif request.method == "initialize":
         result: dict[str, object] = {
             "protocolVersion": "2025-11-25",
@@ -116,7 +123,7 @@ def answer(request: Request) -> Iterator[bytes]:
         discovered: dict[str, object] = {
             "supportedVersions": ["2026-07-28"],
             "capabilities": {"tools": {}},
-            "resultType": "complete",
+            **FRESHNESS,
         }
         yield RESULT % (request.id, encode(discovered))
     else:
@@ -145,7 +152,7 @@ class Lines(asyncio.Protocol):
         self.ended.set()
 
 
-async def main() -> None:
+async def on_pipes() -> None:
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     output, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(1, "wb", buffering=0))
@@ -153,4 +160,37 @@ async def main() -> None:
     await ended.wait()
 
 
-asyncio.run(main())
+ASGI = dict[str, Any]
+session_numbers = count(1)
+sessions: set[bytes] = set()
+
+
+async def app(scope: ASGI, receive: Callable[[], Awaitable[ASGI]], send: Callable[[ASGI], Awaitable[None]]) -> None:
+    """Answers each POST with JSON, in sessions if it is told to."""
+    message = await receive()
+    body = message["body"]
+    while message["more_body"]:
+        message = await receive()
+        body += message["body"]
+    request = decode_request(body)
+    reply = b"".join(answer(request))
+    status = 200 if reply else 202
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(reply))]
+    if "sessions" in HTTP:
+        if request.method == "initialize":
+            session = b"%d" % next(session_numbers)
+            sessions.add(session)
+            headers.append((b"mcp-session-id", session))
+        elif dict(scope["headers"]).get(b"mcp-session-id") not in sessions:
+            status = 404
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply})
+
+
+if HTTP:
+    import uvicorn
+
+    options: Any = {"lifespan": "off", "access_log": False, "log_level": "warning"}
+    uvicorn.run(app, port=int(HTTP[-1]), loop="uvloop", http="httptools", **options)
+else:
+    asyncio.run(on_pipes())

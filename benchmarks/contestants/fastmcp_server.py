@@ -1,4 +1,4 @@
-"""The benchmark's server on FastMCP."""
+"""The benchmark's server on FastMCP: ``TOOLS [{stateless|sessions} {json|default} PORT]``."""
 
 # mypy: disable-error-code="import-not-found"
 # The peer lives in an environment of its own.
@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 
 from fastmcp import Context, FastMCP
+
+TOOLS, *HTTP = sys.argv[1:]
 
 server = FastMCP("bench")
 
@@ -43,12 +45,18 @@ async def count(steps: int, ctx: Context) -> str:
     return "done"
 
 
-if len(sys.argv) > 1:
-    for index in range(int(sys.argv[1])):
+if int(TOOLS):
+    for index in range(int(TOOLS)):
         server.tool(add, name=f"add_{index}", output_schema=None)
 else:
     for handler in (add, add_sync, echo, fill, count):
         server.tool(handler, output_schema=None)
     server.tool(locate)
 
-server.run(show_banner=False, log_level="WARNING")
+if HTTP:
+    import uvicorn
+
+    app = server.http_app(stateless_http="stateless" in HTTP, json_response="json" in HTTP)
+    uvicorn.run(app, port=int(HTTP[-1]), loop="uvloop", http="httptools", access_log=False, log_level="warning")
+else:
+    server.run(show_banner=False, log_level="WARNING")

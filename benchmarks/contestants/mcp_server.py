@@ -1,4 +1,4 @@
-"""The benchmark's server on the official Python SDK."""
+"""The benchmark's server on the official Python SDK: ``TOOLS [{stateless|sessions} {json|default} PORT]``."""
 
 # mypy: disable-error-code="import-not-found"
 # The peer lives in an environment of its own.
@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 
 from mcp.server.mcpserver import Context, MCPServer
+
+TOOLS, *HTTP = sys.argv[1:]
 
 server = MCPServer("bench", log_level="WARNING")
 
@@ -43,12 +45,18 @@ async def count(steps: int, ctx: Context) -> str:
     return "done"
 
 
-if len(sys.argv) > 1:
-    for index in range(int(sys.argv[1])):
+if int(TOOLS):
+    for index in range(int(TOOLS)):
         server.add_tool(add, name=f"add_{index}", structured_output=False)
 else:
     for handler in (add, add_sync, echo, fill, count):
         server.add_tool(handler, structured_output=False)
     server.add_tool(locate)
 
-server.run()
+if HTTP:
+    import uvicorn
+
+    app = server.streamable_http_app(stateless_http="stateless" in HTTP, json_response="json" in HTTP)
+    uvicorn.run(app, port=int(HTTP[-1]), loop="uvloop", http="httptools", access_log=False, log_level="warning")
+else:
+    server.run()

@@ -1,11 +1,13 @@
-"""The benchmark's server on mcpcore."""
+"""The benchmark's server on mcpcore: ``TOOLS [{stateless|sessions} {json|default} PORT]``."""
 
 import sys
 from dataclasses import dataclass
 
 from mcpcore import Context, Server
 
-server = Server("bench")
+TOOLS, *HTTP = sys.argv[1:]
+
+server = Server("bench", state="stateless" if "stateless" in HTTP else "stateful")
 
 
 @dataclass
@@ -40,12 +42,20 @@ async def count(steps: int, ctx: Context) -> str:
     return "done"
 
 
-if len(sys.argv) > 1:
-    for index in range(int(sys.argv[1])):
+if int(TOOLS):
+    for index in range(int(TOOLS)):
         server.tool(name=f"add_{index}")(add)
 else:
     for handler in (add, add_sync, echo, fill, count):
         server.tool(handler)
     server.tool(output_schema=True)(locate)
 
-server.run()
+if HTTP:
+    import uvicorn
+
+    # A reply is JSON unless something has to be sent before it; there is nothing to choose.
+    uvicorn.run(
+        server.http_app(), port=int(HTTP[-1]), loop="uvloop", http="httptools", access_log=False, log_level="warning"
+    )
+else:
+    server.run()

@@ -1,8 +1,11 @@
-// The benchmark's server on the TypeScript SDK.
+// The benchmark's server on the TypeScript SDK: TOOLS [{stateless|sessions} {json|default} PORT].
 
-import { McpServer } from '@modelcontextprotocol/server';
+
+import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
+
+const [tools, state, replies, port] = process.argv.slice(2);
 
 const text = value => ({ content: [{ type: 'text', text: value }] });
 const integer = z.number().int();
@@ -11,8 +14,8 @@ const point = z.object({ x: integer, y: integer });
 
 function create() {
     const server = new McpServer({ name: 'bench', version: '0.0.0' }, { capabilities: { tools: {} } });
-    if (process.argv.length > 2) {
-        for (let index = 0; index < Number(process.argv[2]); index++) {
+    if (Number(tools)) {
+        for (let index = 0; index < Number(tools); index++) {
             server.registerTool(`add_${index}`, { inputSchema: pair }, async ({ a, b }) => text(String(a + b)));
         }
         return server;
@@ -38,5 +41,39 @@ function create() {
     return server;
 }
 
-// The default limit of 10 MB would refuse the large payloads.
-serveStdio(create, { transport: new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: 128_000_000 }) });
+async function listen() {
+    const { createServer } = await import('node:http');
+    const { randomUUID } = await import('node:crypto');
+    const { localhostHostValidation, localhostOriginValidation, NodeStreamableHTTPServerTransport, toNodeHandler } =
+        await import('@modelcontextprotocol/node');
+    const isHostValid = localhostHostValidation();
+    const isOriginValid = localhostOriginValidation();
+    const serve = toNodeHandler(createMcpHandler(create, { responseMode: replies === 'json' ? 'json' : 'auto' }));
+    const sessions = new Map();
+
+    async function inSession(request, response) {
+        let transport = sessions.get(request.headers['mcp-session-id']);
+        if (transport === undefined) {
+            transport = new NodeStreamableHTTPServerTransport({
+                sessionIdGenerator: randomUUID,
+                enableJsonResponse: replies === 'json',
+                onsessioninitialized: id => void sessions.set(id, transport)
+            });
+            await create().connect(transport);
+        }
+        await transport.handleRequest(request, response);
+    }
+
+    createServer((request, response) => {
+        if (!isHostValid(request, response) || !isOriginValid(request, response)) return undefined;
+        const legacy = request.headers['mcp-protocol-version'] !== '2026-07-28';
+        return state === 'sessions' && legacy ? inSession(request, response) : serve(request, response);
+    }).listen(Number(port), '127.0.0.1');
+}
+
+if (port === undefined) {
+    // The default limit of 10 MB would refuse the large payloads.
+    serveStdio(create, { transport: new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: 128_000_000 }) });
+} else {
+    await listen();
+}

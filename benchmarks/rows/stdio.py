@@ -2,18 +2,18 @@
 
 import statistics
 import subprocess
-from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from benchmarks import traffic
-from benchmarks.driver import StdioServer, environment
+from benchmarks.driver import environment
+from benchmarks.rows import shapes
+from benchmarks.rows.shapes import LINEAR, SMOKE_CALLS
+from benchmarks.stdio_driver import StdioServer
 from benchmarks.table import BenchmarkError, Contestant, Effort, Goal, Measurement, Row
-from benchmarks.traffic import Traffic
 
 __all__ = ["ROWS"]
 
-SMOKE_CALLS: Final = 200
-LARGE: Final = (1_000_000, 4_000_000, 16_000_000, 64_000_000)
 STARTS: Final = 5
 MEMORY_CALLS: Final = 1000
 STEPS: Final = 500
@@ -21,62 +21,14 @@ STEPS: Final = 500
 ONE_AT_A_TIME: Final = (Goal(6, "mcp"), Goal(1.6, "typescript"))
 IN_FLIGHT: Final = (Goal(30, "mcp"), Goal(2.8, "typescript"))
 START: Final = (Goal(0.25, "mcp"), Goal(1, "typescript"))
-LINEAR: Final = Goal(1.5, detail="linearity")
 
 
-def server(contestant: Contestant, *, tools: int = 0) -> StdioServer:
-    """Start the contestant's server: with the benchmark's tools, or with ``tools`` that all add."""
-    return StdioServer((*contestant.programs["stdio"], *([str(tools)] if tools else ())))
+def server(contestant: Contestant, tools: int = 0) -> StdioServer:
+    return StdioServer((*contestant.programs["stdio"], str(tools)))
 
 
-def rate(
-    name: str,
-    title: str,
-    asked: Traffic,
-    *,
-    group: str,
-    unit: str = "calls/s",
-    window: int = 1,
-    era: str = "legacy",
-    tools: int = 0,
-    smoke_calls: int = SMOKE_CALLS,
-    goals: tuple[Goal, ...] = (),
-) -> Row:
-    """A row that counts how many requests per second are answered while ``window`` of them are in flight."""
-    per_request = asked.notifications or 1
-
-    def measure(contestant: Contestant, effort: Effort) -> Measurement:
-        with server(contestant, tools=tools) as process:
-            process.open(era)
-            if effort.smoke:
-                run = process.run(asked, smoke_calls, window)
-            else:
-                run = process.run_for(asked, effort.seconds, window)
-            resident, _ = process.memory()
-        return Measurement(run.rate * per_request, {**run.details(), "RSS MiB": resident})
-
-    return Row(name, title, group, unit, "higher", "stdio", measure, goals)
-
-
-def growth(name: str, title: str, asking: Callable[[int], Traffic], *, goals: tuple[Goal, ...] = ()) -> Row:
-    """A row that times one large request after growing ones, and compares the costs of a byte."""
-
-    def measure(contestant: Contestant, effort: Effort) -> Measurement:
-        sizes = LARGE[:2] if effort.smoke else LARGE
-        seconds: dict[int, float] = {}
-        with server(contestant) as process:
-            process.open("legacy")
-            for size in sizes:
-                # All sizes move the same number of bytes, so that the comparison does not rest on one short request.
-                repeats = 1 if effort.smoke else LARGE[-1] // size
-                seconds[size] = statistics.median(process.run(asking(size), repeats).latencies)
-            _, peak = process.memory()
-        # Compared with the next smaller size: smaller ones still fit the processor's caches, which makes a byte cheaper.
-        linearity = (seconds[sizes[-1]] / sizes[-1]) / (seconds[sizes[-2]] / sizes[-2])
-        details = {f"{size // 1_000_000} MB s": value for size, value in seconds.items()}
-        return Measurement(seconds[sizes[-1]], {**details, "linearity": linearity, "peak RSS MiB": peak})
-
-    return Row(name, title, "large payloads", "s", "lower", "stdio", measure, goals)
+rate = partial(shapes.rate, program="stdio", start=server)
+growth = partial(shapes.growth, program="stdio", start=server, group="large payloads")
 
 
 def start(name: str, title: str, *, era: str) -> Row:
@@ -108,7 +60,7 @@ def measure_import(contestant: Contestant, effort: Effort) -> Measurement:
 
 
 def measure_memory(contestant: Contestant, effort: Effort) -> Measurement:
-    with server(contestant, tools=1) as process:
+    with server(contestant, 1) as process:
         process.open("legacy")
         opened, _ = process.memory()
         process.run(traffic.add("add_0"), SMOKE_CALLS if effort.smoke else MEMORY_CALLS)

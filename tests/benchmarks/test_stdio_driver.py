@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import benchmarks.driver
 from benchmarks import traffic
-from benchmarks.driver import StdioServer
+from benchmarks.stdio_driver import StdioServer
 from benchmarks.table import BenchmarkError
 from benchmarks.traffic import WrongReply
 
@@ -33,8 +32,8 @@ def sketch(body: str) -> StdioServer:
     return StdioServer([sys.executable, "-c", SKETCH.replace("BODY", body)])
 
 
-def bare(*arguments: str) -> StdioServer:
-    return StdioServer([sys.executable, str(BARE), *arguments])
+def bare(tools: int = 0) -> StdioServer:
+    return StdioServer([sys.executable, str(BARE), str(tools)])
 
 
 @pytest.mark.parametrize("window", [1, 7, 100])
@@ -90,13 +89,13 @@ def test_the_standard_error_of_a_server_that_died_is_quoted() -> None:
 
 
 def test_a_silent_server_counts_as_hung(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benchmarks.driver, "SILENCE", 0.05)
+    monkeypatch.setattr(StdioServer, "silence", 0.05)
     with pytest.raises(BenchmarkError, match="was silent"), sketch("pass") as server:
         server.run(traffic.add(), 1)
 
 
 def test_a_server_that_outlives_its_input_is_killed_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benchmarks.driver, "DRAIN", 0.05)
+    monkeypatch.setattr(StdioServer, "drain", 0.05)
     server = sketch("import signal; write(right); signal.pause()")
     with pytest.raises(BenchmarkError, match="did not exit"), server:
         server.run(traffic.add(), 1)
@@ -157,7 +156,7 @@ def test_the_bare_server_gives_every_right_answer_in_both_eras(era: str) -> None
 
 
 def test_a_listing_has_to_be_complete() -> None:
-    with bare("3") as server:
+    with bare(3) as server:
         server.open("legacy")
         server.run(traffic.listing(3), 2)
         with pytest.raises(WrongReply, match="wants 4 tools on one page, but got 3"):

@@ -1,0 +1,34 @@
+"""The benchmark's client on FastMCP: ``{memory|stdio} {legacy|modern} WINDOW SECONDS [SERVER…]``."""
+
+# mypy: disable-error-code="import-not-found"
+# The peer lives in an environment of its own, and the loop is found beside this file when it runs as a program.
+
+import asyncio
+import sys
+
+from calls import measure
+from fastmcp import Client, FastMCP
+from fastmcp.client.transports import StdioTransport
+
+server = FastMCP("bench")
+
+
+async def add(a: int, b: int) -> int:
+    return a + b
+
+
+server.tool(add, output_schema=None)
+
+
+async def main(target: str, era: str, window: str, seconds: str, *command: str) -> None:
+    transport = server if target == "memory" else StdioTransport(command[0], list(command[1:]))
+    async with Client(transport, mode="legacy" if era == "legacy" else "2026-07-28") as client:
+
+        async def call(number: int) -> str:
+            result = await client.call_tool("add", {"a": number, "b": 7})  # raises where the tool fails
+            return str(result.content[0].text)
+
+        await measure(call, int(window), float(seconds))
+
+
+asyncio.run(main(*sys.argv[1:]))
