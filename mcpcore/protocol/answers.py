@@ -133,7 +133,9 @@ def required_visits(error: ErrorData, version: str) -> InputRequiredResult | Non
     except msgspec.ValidationError:
         return None
     asked = {
-        f"visit-{number}": InputRequest("elicitation/create", Raw(encode_fitted(msgspec.structs.replace(visit, mode="url"), version)))
+        f"visit-{number}": InputRequest(
+            "elicitation/create", Raw(encode_fitted(msgspec.structs.replace(visit, mode="url"), version))
+        )
         for number, visit in enumerate(visits, 1)
     }
     return InputRequiredResult(asked) if asked else None

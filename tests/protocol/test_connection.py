@@ -107,7 +107,7 @@ def test_everything_that_a_message_causes_carries_its_tag() -> None:
     connection.receive(call(2, tag="b"))
     connection.send_progress(2, 1)
     connection.send_log(1, "info", "x")
-    connection.send_error(1, ErrorData(-32000, "x"), challenge=("read",))
+    connection.send_error(1, ErrorData(-32000, "x"), challenge=("read",), retry_after=7)
     connection.send_result(2, CallToolResult())
     connection.receive(Incoming(b"nonsense", tag="c"))
     told = [

@@ -23,6 +23,7 @@ from mcpcore.protocol.server import ServerConfig, ServerConnection
 from mcpcore.types import (
     CallToolResult,
     ClientCapabilities,
+    ElicitationCompleteParams,
     EmptyParams,
     EmptyResult,
     Implementation,
@@ -465,3 +466,23 @@ def test_a_request_is_withdrawn_by_closing_its_stream() -> None:
     assert connection.withdraw(7) == [RequestCancelled(7, None)]
     assert not connection.is_open(7)
     assert isinstance(connection.withdraw(7)[0], MessageIgnored)
+
+
+# -- notifications of the server's own ---------------------------------------------------------------------------------
+
+
+def test_a_notification_goes_to_a_session_that_is_ready_in_a_revision_that_has_it() -> None:
+    done = ElicitationCompleteParams("e")
+    method = "notifications/elicitation/complete"
+    for version in LEGACY_VERSIONS:
+        connection = session(version)
+        assert connection.send_notification(method, done) is (version == "2025-11-25")
+    assert not server(session_version="2025-11-25").send_notification(method, done)
+    early = server()
+    early.receive(initialize("2025-11-25"))
+    early.messages_to_send()
+    assert not early.send_notification(method, done) and not early.has_messages
+    ready = session("2025-11-25")
+    assert not ready.send_notification("ping", EmptyParams()) and not ready.send_notification("nope", done)
+    ready.send_notification(method, done)
+    assert answers(ready) == [{"jsonrpc": "2.0", "method": method, "params": {"elicitationId": "e"}}]
