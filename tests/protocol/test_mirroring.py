@@ -222,3 +222,9 @@ def test_long_values_are_cut_in_the_message() -> None:
     problem = method_mismatch({"mcp-method": "x" * 10_000}, "tools/call")
     assert problem is not None and len(problem.message) < 300
     assert json.dumps(problem.message).isascii() or set(problem.message) <= set(string.printable)
+
+
+@pytest.mark.parametrize("value", ["=?base64?dG9vbHMvY2FsbA?=", "tools/cäll"])
+def test_a_method_that_cannot_be_read_is_a_header_mismatch(value: str) -> None:
+    problem = method_mismatch({"mcp-method": value}, "tools/call")
+    assert problem is not None and "cannot be read" in problem.message
