@@ -75,11 +75,9 @@ async def test_a_server_that_is_slow_with_the_session_does_not_hold_calls_up_for
         await reply.gone()
 
     async with serve(legacy({silent: hang})) as peer, Client(peer.url, eras=LEGACY) as client:
-        with anyio.fail_after(2.5):
-            await client.call_tool("add")
-        with anyio.fail_after(0.9):
-            await client.call_tool("add")
-    assert len(peer.of("tools/call")) == 2
+        with anyio.fail_after(9):
+            for _ in range(20):
+                await client.call_tool("add")
 
 
 async def test_what_comes_on_the_stream_is_handed_on_and_answered_by_a_post() -> None:
