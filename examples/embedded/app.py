@@ -1,7 +1,7 @@
 """The order service inside a FastAPI application: ``uvicorn examples.embedded.app:app``, or any other ASGI server.
 
 The MCP endpoint is mounted like any ASGI application. Nothing has to be wired to the application's lifespan; where there is
-one, as here, closing the endpoint in it ends open streams before the server stops.
+one, as here, closing the endpoint in it leaves the lifespan of the MCP server, too.
 """
 
 import sys

@@ -76,9 +76,15 @@ class Caller:
 
     @asynccontextmanager
     async def open(
-        self, method: str, path: str = "/mcp", *, headers: Mapping[str, str] | None = None, body: bytes = b""
+        self,
+        method: str,
+        path: str = "/mcp",
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        response: Response | None = None,
     ) -> AsyncIterator[Response]:
-        """Start a request; it is disconnected when the context ends."""
+        """Start a request; it is disconnected when the context ends, which waits for the application to be done."""
         fields = {"host": "localhost:8000", **(headers or {})}
         path, _, query = path.partition("?")
         scope = {
@@ -90,7 +96,7 @@ class Caller:
             "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in fields.items()],
             "client": ("127.0.0.1", 1234),
         }
-        response = Response()
+        response = response or Response()
         chunks = [body]
 
         async def receive() -> dict[str, Any]:

@@ -121,7 +121,7 @@ class HTTPSocket:
                 assert not isinstance(event, Exception)
                 if event.id:
                     self.ids.append(event.id)
-                if event.data:
+                if event.data and event.event in ("", "message"):
                     self.messages.append(msgspec.json.decode(event.data))
 
     async def close(self) -> None:

@@ -66,6 +66,14 @@ class World:
             return "never"
 
         @server.tool
+        async def stubborn() -> str:
+            """Go on although cancelled, until released."""
+            self.started.set()
+            with anyio.CancelScope(shield=True):
+                await self.release.wait()
+            return "finished"
+
+        @server.tool
         async def announce(times: int) -> str:
             """Tell clients about changes."""
             for _ in range(times):
@@ -117,3 +125,13 @@ class World:
             """Report progress, then fail unexpectedly."""
             await ctx.progress(1)
             raise RuntimeError("unexpected")
+
+        @server.prompt
+        async def greeting() -> str:
+            """A greeting."""
+            return "Hello."
+
+        @server.resource("test://text")
+        async def text_resource() -> str:
+            """A text."""
+            return "text"
