@@ -1,6 +1,7 @@
 """Runs where the official SDK 1 is installed: drives a server through its client and prints what it saw, as JSON.
 
-Usage: official_client_1.py legacy COMMAND [ARGUMENT …]. The report is the one of official_client_2.py.
+Usage: official_client_1.py legacy COMMAND [ARGUMENT …] or official_client_1.py legacy URL. The report is the one of
+official_client_2.py.
 """
 # ruff: noqa: ASYNC110 - this client has nothing to wait for
 # mypy: ignore-errors
@@ -13,7 +14,9 @@ from typing import Any
 
 import anyio
 from mcp import ClientSession, McpError, StdioServerParameters, types
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from pydantic import AnyUrl
 
 asked: list[str] = []
@@ -60,11 +63,18 @@ async def error_of(awaitable: Any) -> Any:
         return {"code": error.error.code, "message": error.error.message}
 
 
+def connect(command: str, arguments: Any) -> Any:
+    if command.endswith("/sse"):
+        return sse_client(command)
+    if "://" in command:
+        return streamable_http_client(command)
+    return stdio_client(StdioServerParameters(command=command, args=list(arguments)))
+
+
 async def main(mode: str, command: str, *arguments: str) -> None:
     report: dict[str, Any] = {}
-    parameters = StdioServerParameters(command=command, args=list(arguments))
     async with (
-        stdio_client(parameters) as (read, write),
+        connect(command, arguments) as (read, write, *_),
         ClientSession(
             read,
             write,

@@ -1,6 +1,7 @@
 """Runs where the official SDK 2 is installed: drives a server through its client and prints what it saw, as JSON.
 
-Usage: official_client_2.py MODE COMMAND [ARGUMENT …]
+Usage: official_client_2.py MODE COMMAND [ARGUMENT …] or official_client_2.py MODE URL. A URL that ends with ``/sse`` is one of
+HTTP+SSE.
 """
 # ruff: noqa: ASYNC110 - this client has nothing to wait for
 # mypy: ignore-errors
@@ -14,6 +15,7 @@ from typing import Any
 import anyio
 from mcp import types
 from mcp.client import Client
+from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
@@ -65,10 +67,16 @@ async def error_of(awaitable: Any) -> Any:
         return {"code": error.error.code, "message": error.error.message}
 
 
+def target(command: str, arguments: Any) -> Any:
+    if command.endswith("/sse"):
+        return sse_client(command)
+    return command if "://" in command else StdioServerParameters(command=command, args=list(arguments))
+
+
 async def main(mode: str, command: str, *arguments: str) -> None:
     report: dict[str, Any] = {}
     client = Client(
-        StdioServerParameters(command=command, args=list(arguments)),
+        target(command, arguments),
         mode=mode,
         elicitation_callback=elicit,
         sampling_callback=sample,
@@ -138,7 +146,7 @@ async def main(mode: str, command: str, *arguments: str) -> None:
         )
         report["completion"] = dump(completion)["completion"]
 
-        if mode == "legacy":
+        if report["version"] < "2026":
             await client.send_ping()
             await client.set_logging_level("error")
             await client.subscribe_resource("ours://note")
@@ -155,6 +163,8 @@ async def main(mode: str, command: str, *arguments: str) -> None:
                         events.add(type(event).__name__)
                         if len(events) == 2:
                             break
+                    while len(set(changed)) < 2:
+                        await anyio.sleep(0.01)
             report["events"] = sorted(events)
         report["changed"] = sorted(set(changed))
         report["tools after the change"] = len((await client.list_tools(cache_mode="bypass")).tools)

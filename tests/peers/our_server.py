@@ -1,5 +1,6 @@
-"""A server of ours with a handler of every kind, for the clients of others."""
+"""A server of ours with a handler of every kind, for the clients of others: ``our_server.py [http|sse PORT]``."""
 
+import sys
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -88,6 +89,7 @@ async def steps(count: int, ctx: Context) -> str:
     for step in range(1, count + 1):
         await ctx.progress(step, total=count, message=f"step {step}")
         await ctx.info(f"at step {step}", logger="steps")
+        await anyio.sleep(0.01)  # the TypeScript client forgets progress that comes together with the answer
     return "done"
 
 
@@ -180,4 +182,7 @@ async def complete_code(value: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    server.run()
+    if len(sys.argv) > 1:
+        server.run("http" if sys.argv[1] == "http" else "sse", port=int(sys.argv[2]))
+    else:
+        server.run()

@@ -1,4 +1,4 @@
-"""Clients of the official Python SDK, of both generations and in every mode, use a server of ours."""
+"""Clients of the official SDKs, in every mode and over every transport, use a server of ours."""
 
 import json
 import subprocess
@@ -8,22 +8,54 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.installs import official_sdk
+from tests.support.installs import official_sdk, typescript_client
+from tests.support.serving import Service, free_port
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(120, func_only=True)]
 
 HERE = Path(__file__).parent
 SERVER = str(HERE / "our_server.py")
-MODES: Final = {"1": "legacy", "2-auto": "auto", "2-legacy": "legacy", "2-pinned": "2026-07-28"}
+MODES: Final = {
+    # client: how it is told to connect
+    "python-1": "legacy",
+    "python-2": "auto",
+    "python-2-legacy": "legacy",
+    "python-2-modern": "2026-07-28",
+    "typescript-2": "auto",
+    "typescript-2-legacy": "legacy",
+    "typescript-2-modern": "2026-07-28",
+}
+CONNECTIONS: Final = [
+    f"{client} {transport}"
+    for transport in ("stdio", "http", "sse")
+    for client in MODES
+    if not (client.endswith("modern") and transport == "sse")  # which is older than that
+]
 
 
-@pytest.fixture(scope="module", params=MODES)
+@pytest.fixture(scope="module", params=CONNECTIONS)
 def seen(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What one client has seen: the report of its script, and under ``mode`` how it connected."""
-    which: str = request.param
-    script = str(HERE / f"official_client_{which[0]}.py")
+    """What one client has seen: the report of its script, and under ``client`` and ``mode`` how it connected."""
+    client, transport = request.param.split()
+    if transport == "stdio":
+        report = run(client, sys.executable, SERVER)
+    else:
+        port = free_port()
+        with Service([sys.executable, SERVER, transport, str(port)], port) as service:
+            report = run(client, f"{service.origin}/{'sse' if transport == 'sse' else 'mcp'}")
+            service.stop()
+        assert service.said.count("Traceback") == 1, service.said  # of the tool that fails unexpectedly
+    return {**report, "client": client, "mode": "legacy" if transport == "sse" else MODES[client]}
+
+
+def run(client: str, *target: str) -> dict[str, Any]:
+    if client.startswith("typescript"):
+        command = typescript_client(HERE / "typescript_client.mjs")
+    else:
+        generation = client.split("-")[1]
+        command = [official_sdk(generation), str(HERE / f"official_client_{generation}.py")]
     done = subprocess.run(
-        [official_sdk(which[0]), script, MODES[which], sys.executable, SERVER],
+        [*command, MODES[client], *target],
         capture_output=True,
         text=True,
         timeout=100,
@@ -31,7 +63,7 @@ def seen(request: pytest.FixtureRequest) -> dict[str, Any]:
     )
     assert done.returncode == 0, done.stderr[-4000:]
     report: dict[str, Any] = json.loads(done.stdout)
-    return {**report, "mode": MODES[which]}
+    return report
 
 
 def modern(seen: dict[str, Any]) -> bool:
@@ -115,7 +147,8 @@ def test_it_understands_errors(seen: dict[str, Any]) -> None:
         assert words in text(errors[name]["result"])
     assert errors["unknown tool"] == {"code": -32602, "message": "Unknown tool: no_such_tool"}
     assert errors["unknown prompt"] == {"code": -32602, "message": "Unknown prompt: nothing"}
-    assert errors["unknown resource"]["code"] == (-32602 if modern(seen) else -32002)
+    renumbers = seen["client"].startswith("typescript")  # this one gives users the newer code in either era
+    assert errors["unknown resource"]["code"] == (-32602 if modern(seen) or renumbers else -32002)
 
 
 def test_it_is_told_progress_and_log_messages_in_order(seen: dict[str, Any]) -> None:
@@ -151,5 +184,5 @@ def test_it_gets_prompts_and_completions(seen: dict[str, Any]) -> None:
 def test_it_is_told_of_changes(seen: dict[str, Any]) -> None:
     assert seen["changed"] == ["notifications/resources/updated", "notifications/tools/list_changed"]
     assert seen["tools after the change"] == 16
-    if modern(seen):
+    if "events" in seen:
         assert seen["events"] == ["ResourceUpdated", "ToolsListChanged"]

