@@ -5,6 +5,11 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Whether an example is made in time depends on the machine, and says nothing about what is tested.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -322,7 +322,7 @@ async def test_fifty_timeouts_leave_no_handler_and_no_request(era: Any) -> None:
 async def test_the_clients_own_timeout_holds_where_the_call_says_nothing() -> None:
     watched = Watched()
     with anyio.fail_after(5):
-        async with Client(watched.server, timeout=0.01) as client:
+        async with Client(watched.server, timeout=0.2) as client:
             with pytest.raises(TimeoutError):
                 await client.call_tool("wait")
             async with anyio.create_task_group() as tasks:

@@ -278,11 +278,10 @@ async def test_reading_ahead_stops_when_nobody_takes_the_messages_and_goes_on_wh
     assert len(messages) == written // len(line) - 1
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # elsewhere it is waited for anew
 async def test_on_asyncio_the_descriptor_is_watched_once_while_somebody_takes_the_messages(
-    anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if anyio_backend != "asyncio":
-        pytest.skip("elsewhere it is waited for anew")
     loop = asyncio.get_running_loop()
     watch = Mock(wraps=loop.add_reader)
     async with pipes() as (client, server):

@@ -479,9 +479,8 @@ async def test_opening_when_cancelled_already_leaves_no_process_behind(monkeypat
     assert [process.returncode for process in started] == [0]
 
 
-async def test_cancelling_a_task_of_asyncio_again_and_again_leaves_no_process_behind(anyio_backend: str) -> None:
-    if anyio_backend != "asyncio":
-        pytest.skip("trio has no such thing")
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # trio has no such thing
+async def test_cancelling_a_task_of_asyncio_again_and_again_leaves_no_process_behind() -> None:
     code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
     pids: list[int] = []
 
