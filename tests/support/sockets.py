@@ -105,7 +105,7 @@ class HTTPSocket:
             self._take(bytes(event.data))
         elif isinstance(event, h11.EndOfMessage):
             self.is_complete = True
-            if self.body and not self._is_stream:
+            if self.headers.get("content-type") == "application/json":
                 self.messages.append(msgspec.json.decode(bytes(self.body)))
         elif isinstance(event, h11.ConnectionClosed):
             raise EOFError("the server has closed the connection")
