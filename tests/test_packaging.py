@@ -57,5 +57,7 @@ def test_every_module_lists_names_that_it_has() -> None:
 
 
 def test_the_readme_has_exactly_two_commands_of_one_line() -> None:
-    blocks = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    blocks = re.findall(
+        r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     assert [block.count("\n") for block in blocks] == [1, 1]

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -251,7 +251,7 @@ class Client:
 
         Args:
             name: The tool's name.
-            arguments: Its arguments, any JSON values.
+            arguments: Its arguments, any JSON values; what has no JSON form raises `TypeError` or `ValueError`.
             timeout: Seconds; None for ever; the client's own when not given.
             on_progress: Called with progress, total and message, in order, before this returns.
             meta: Members for ``_meta`` of the request.
@@ -264,7 +264,7 @@ class Client:
             SessionExpired: The server has lost its session, and the tool is not known to be `retry_safe`.
             ValueError: An argument cannot be written into the header field that the tool wants for it.
         """
-        params = CallToolParams(name, UNSET if arguments is None else Raw(msgspec.json.encode(arguments)))
+        params = CallToolParams(name, UNSET if arguments is None else _json(arguments))
         try:
             answered = await self._request("tools/call", params, timeout, on_progress, meta)
         except PeerError as error:
@@ -493,6 +493,22 @@ class Client:
             self.cache.notified(method, params)
         if self._on_notification is not None:
             self._notices.put(self._on_notification, method, params)
+
+
+def _json(arguments: Mapping[str, Any]) -> Raw:
+    """Encode arguments. JSON has no NaN and no infinity, and null in their place would be something else."""
+    encoded = msgspec.json.encode(arguments)
+    if b"null" in encoded and not _is_finite(arguments):
+        raise ValueError("arguments hold NaN or infinity, which JSON does not have")
+    return Raw(encoded)
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return value - value == 0
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, cast(Mapping[str, Any], value).values()))
+    return not isinstance(value, list | tuple) or all(map(_is_finite, cast(Sequence[Any], value)))
 
 
 def _reporter(report: OnProgress) -> Callable[[ProgressReceived], Awaitable[None]]:

@@ -62,6 +62,7 @@ class Driver(Conversation):
         self._ended = anyio.Event()
         self._idle = anyio.Event()
         self._closed = False
+        self._context = contextvars.copy_context()
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -147,9 +148,7 @@ class Driver(Conversation):
                 if type(event) is not RequestReceived:
                     self._dispatch(event)
                 elif self._admit(event):
-                    scope = event.scope
-                    context = (scope.context if scope is not None else None) or contextvars.copy_context()
-                    await turn.step(self._handle(event), context, event.id)
+                    await turn.step(self._handle(event), self._context_of(event), event.id)
                     if turn.lost_lead:
                         return
             if connection.queued_bytes > self._limits.outbox and not self._writing:
@@ -171,20 +170,11 @@ class Driver(Conversation):
         return False
 
     async def _follow(self) -> bool:
-        """After a handler that waited: write its answer, take a request that queued, then wait to lead again.
+        """After a handler that waited: write its answer, then wait to lead again.
 
         Returns False when this task is not needed any more.
         """
         await self.flush()
-        while self._waiting:
-            event = self._waiting.popleft()
-            with anyio.CancelScope() as scope:
-                self._running[event.id] = scope
-                try:
-                    await self._handle(event)
-                finally:
-                    self.finished(event.id)
-            await self.flush()
         if self._ended.is_set() or len(self._parked) >= _PARKED:
             return False
         promoted = anyio.Event()
@@ -202,10 +192,28 @@ class Driver(Conversation):
         self._promote()
 
     def finished(self, request_id: RequestId) -> None:
-        """A handler that waited has ended, one way or another."""
+        """A handler that waited has ended, one way or another: a request that queued takes its place."""
         del self._running[request_id]
-        if not self._running:
+        if self._waiting and not self._closed and self._tasks is not None:
+            event, scope = self._waiting.popleft(), anyio.CancelScope()
+            self._running[event.id] = scope
+            self._context_of(event).run(self._tasks.start_soon, self._serve_late, event, scope)
+        elif not self._running:
             self._idle.set()
+
+    def _context_of(self, event: RequestReceived) -> contextvars.Context:
+        """What a handler runs in: the context that the transport gave the request, or a copy of the driver's own."""
+        given = event.scope.context if event.scope is not None else None
+        return given or self._context.copy()
+
+    async def _serve_late(self, event: RequestReceived, scope: anyio.CancelScope) -> None:
+        """Run the handler of a request that had to wait, in a task of its own."""
+        try:
+            with scope:
+                await self._handle(event)
+        finally:
+            self.finished(event.id)
+        await self.flush()
 
     def _promote(self) -> None:
         """Give the lead to a parked task, or to a new one."""

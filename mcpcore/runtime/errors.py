@@ -1,10 +1,10 @@
 """From what a handler, or middleware, raises to what the client is answered."""
 
 import logging
-from typing import Final
+from typing import Final, cast
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from mcpcore.exceptions import CapabilityError, InsufficientScope, McpError, ResourceNotFound
 from mcpcore.protocol.answers import required_visits
@@ -54,7 +54,7 @@ def _legacy(request: Request, error: McpError) -> ErrorData:
     given = _as_given(error)
     if visits := required_visits(given, request.caller.version):
         for each in (visits.input_requests or {}).values():
-            wanted: ElicitParams = msgspec.json.decode(each.params, type=ElicitParams)
+            wanted = msgspec.json.decode(cast(Raw, each.params), type=ElicitParams)
             if wanted.elicitation_id is not None:
                 request.session.visits(wanted.elicitation_id)
     return given

@@ -224,6 +224,15 @@ def test_a_server_that_does_not_heed_sigterm_is_killed_and_reported(monkeypatch:
         server.cpu()
 
 
+def test_a_server_that_ends_with_an_error_is_reported() -> None:
+    prelude = "import os, signal; signal.signal(signal.SIGTERM, lambda *_: os._exit(3))"
+    with (
+        pytest.raises(BenchmarkError, match="exited with status 3"),
+        sketch("self.write(opened)", prelude=prelude) as server,
+    ):
+        server.open("modern")
+
+
 def test_streams_of_events_are_read_and_counted() -> None:
     body = """progress = [
     {"method": "notifications/progress", "params": {"progressToken": number, "progress": step}} for step in (1, 2, 3)

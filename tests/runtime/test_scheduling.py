@@ -324,7 +324,7 @@ async def test_requests_beyond_the_limit_wait_and_beyond_the_queue_are_refused_w
         assert "result" in await peer.request("ping", era="2025-11-25")
         gate.set()
         answered = [(await peer.receive())["id"] for _ in range(5)]
-        assert sorted(answered) == ids[:5] and running == [0, 1, 2, 3, 4]
+        assert sorted(answered) == ids[:5] and sorted(running) == [0, 1, 2, 3, 4]
 
 
 async def test_a_request_that_waits_can_be_cancelled_and_never_runs() -> None:
@@ -345,6 +345,48 @@ async def test_a_request_that_waits_can_be_cancelled_and_never_runs() -> None:
         gate.set()
         assert [(await peer.receive())["id"] for _ in range(2)] == [ids[0], ids[2]]
         assert running == [0, 2]
+
+
+async def test_requests_that_wait_run_also_when_all_that_ran_were_cancelled() -> None:
+    server = Server("busy", limits=Limits(in_flight=2, queued=10))
+
+    @server.tool
+    async def wait() -> str:
+        await anyio.sleep_forever()
+        return "never"
+
+    @server.tool
+    async def quick() -> str:
+        return "quick"
+
+    async with connected(server) as peer:
+        blocking = [await peer.start("tools/call", {"name": "wait"}) for _ in range(2)]
+        queued = [await peer.start("tools/call", {"name": "quick"}) for _ in range(5)]
+        await anyio.wait_all_tasks_blocked()
+        for id in blocking:
+            await peer.notify("notifications/cancelled", {"requestId": id})
+        assert sorted([(await peer.receive())["id"] for _ in queued]) == queued
+        assert (await peer.call("quick"))["result"]["isError"] is False
+
+
+async def test_requests_that_waited_run_in_contexts_of_their_own() -> None:
+    server = Server("busy", limits=Limits(in_flight=1, queued=10))
+    gate = anyio.Event()
+
+    @server.tool
+    async def mark(name: str) -> str:
+        before = who.get()
+        who.set(name)
+        await gate.wait()
+        return before
+
+    async with connected(server) as peer:
+        ids = [await peer.start("tools/call", {"name": "mark", "arguments": {"name": str(n)}}) for n in range(5)]
+        await anyio.wait_all_tasks_blocked()
+        gate.set()
+        answers = [await peer.answer_to(id) for id in ids]
+        assert [answer["result"]["content"][0]["text"] for answer in answers] == ["nobody"] * 5
+        assert (await peer.call("mark", {"name": "last"}))["result"]["content"][0]["text"] == "nobody"
 
 
 async def test_handlers_that_wait_for_the_client_at_the_limit_get_their_answers() -> None:
