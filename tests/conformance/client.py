@@ -1,6 +1,6 @@
 """The client that the official conformance suite drives: one process for each scenario, told by its environment.
 
-    conformance client --command 'python tests/conformance/client.py' --requirements 2026-07-28
+conformance client --command 'python tests/conformance/client.py' --requirements 2026-07-28
 """
 
 import json

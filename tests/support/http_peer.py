@@ -226,7 +226,9 @@ def modern(scripts: Mapping[str, Script] | None = None) -> Script:
     return script
 
 
-def legacy(scripts: Mapping[str, Script] | None = None, *, session: str | None = "s1", version: str = VERSION) -> Script:
+def legacy(
+    scripts: Mapping[str, Script] | None = None, *, session: str | None = "s1", version: str = VERSION
+) -> Script:
     """A legacy server with a session and without a stream; ``scripts`` takes over as for `modern`."""
 
     async def script(request: Request, reply: Reply) -> None:
