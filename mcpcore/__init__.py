@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from mcpcore.runtime.context import ServerSession as ServerSession
     from mcpcore.runtime.context import SyncContext as SyncContext
     from mcpcore.runtime.context import TransportContext as TransportContext
+    from mcpcore.runtime.offer import CacheHint as CacheHint
     from mcpcore.runtime.questions import ElicitReply as ElicitReply
-    from mcpcore.runtime.server import CacheHint as CacheHint
     from mcpcore.runtime.server import Server as Server
     from mcpcore.transports.stdio_client import stdio as stdio
     from mcpcore.types import AudioContent as AudioContent
@@ -91,7 +91,7 @@ _HOMES = {
     "Audio": "mcpcore.providers.media",
     "AudioContent": "mcpcore.types",
     "AuthError": "mcpcore.exceptions",
-    "CacheHint": "mcpcore.runtime.server",
+    "CacheHint": "mcpcore.runtime.offer",
     "CallToolRequest": "mcpcore.providers.markers",
     "CallToolResult": "mcpcore.types",
     "CapabilityError": "mcpcore.exceptions",

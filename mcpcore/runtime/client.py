@@ -94,8 +94,8 @@ class ToolResult(Struct, frozen=True):
 class Client:
     """A client of one MCP server.
 
-    ``async with Client(target) as client`` connects, finds out which revision to speak, and closes at the end. On asyncio
-    `connect` and `aclose` may also be called by hand, from any task and in any order.
+    ``async with Client(target) as client`` connects, finds out which revision to speak, and closes at the end. `connect`
+    and `aclose` may also be called by hand, from any task and in any order.
 
     Args:
         target: A `Server` (in memory), the result of `stdio`, the URL of an MCP endpoint, or any `ClientTransport`.
@@ -179,6 +179,9 @@ class Client:
         return self
 
     async def _open(self, versions: tuple[str, ...]) -> None:
+        self._outputs.forget()  # nobody told of changes in between
+        if self.cache is not None:
+            self.cache.clear()
         config = ClientConfig(self._info, self._handlers.capabilities, versions, limits=self._limits)
         self._link = Link(self._transport, config, self._handlers, self._observe, self._notices)
         await self._link.open(self._timeout)

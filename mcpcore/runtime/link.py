@@ -278,14 +278,13 @@ class Link:
         """Answer a request of a legacy server."""
         try:
             result = await self._handlers.answer(event.method.name, event.params)
+            if self.connection.is_open(event.id):
+                self.connection.send_result(event.id, result)
         except McpError as error:
             self._send_error(event.id, ErrorData(error.code, error.message))
         except Exception:
             logger.exception("the function that answers %s failed", event.method.name)
             self._send_error(event.id, ErrorData(INTERNAL_ERROR, "Internal error"))
-        else:
-            if self.connection.is_open(event.id):
-                self.connection.send_result(event.id, result)
 
     def _send_error(self, id: RequestId, error: ErrorData) -> None:
         if self.connection.is_open(id):

@@ -5,11 +5,8 @@ import os
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
-
-from msgspec import Struct
 
 from mcpcore.abc import Channel, ChannelInfo, OneShotChannel, Outlet, ServerTransport
 from mcpcore.exceptions import DefinitionError
@@ -23,8 +20,7 @@ from mcpcore.protocol.events import (
     RequestReceived,
     SessionReady,
 )
-from mcpcore.protocol.mirroring import HeaderMap, header_map
-from mcpcore.protocol.server import ServerConfig, ServerConnection
+from mcpcore.protocol.server import ServerConnection
 from mcpcore.providers.registry import Registry
 from mcpcore.runtime.admission import Admission
 from mcpcore.runtime.context import INJECTIONS
@@ -33,21 +29,16 @@ from mcpcore.runtime.driver import Driver
 from mcpcore.runtime.exchange import Exchange
 from mcpcore.runtime.lifespan import Lifespan
 from mcpcore.runtime.middleware import Middleware
+from mcpcore.runtime.offer import CacheHint, Offer, versions_of
 from mcpcore.runtime.process import run_until_signalled
 from mcpcore.runtime.request import Notification, Request
 from mcpcore.runtime.session import Session
 from mcpcore.types._base import Object
-from mcpcore.types.lifecycle import (
-    Icon,
-    Implementation,
-    ListChangedCapability,
-    ResourcesCapability,
-    ServerCapabilities,
-)
+from mcpcore.types.lifecycle import Icon, Implementation
 from mcpcore.types.methods import Direction, methods_of
 from mcpcore.types.resources import ResourceUpdatedParams
 from mcpcore.types.utilities import CancelledParams, NotificationParams
-from mcpcore.versions import LATEST_LEGACY, LEGACY_VERSIONS, MODERN_VERSIONS
+from mcpcore.versions import LATEST_LEGACY
 
 if TYPE_CHECKING:
     from mcpcore.auth.resource import ResourceServer
@@ -55,21 +46,9 @@ if TYPE_CHECKING:
     from mcpcore.transports.http.server import StreamableHTTPApp
     from mcpcore.transports.http.sse import SSEApp
 
-__all__ = ["CacheHint", "Server"]
+__all__ = ["Server"]
 
 logger = logging.getLogger("mcpcore.server")
-
-
-class CacheHint(Struct, frozen=True):
-    """How long, and by whom, results may be cached (2026-07-28, server/utilities/caching).
-
-    Args:
-        ttl_ms: Milliseconds.
-        scope: ``private``: for the caller only; ``public``: for everybody.
-    """
-
-    ttl_ms: int = 0
-    scope: Literal["public", "private"] = "private"
 
 
 class Server:
@@ -164,15 +143,12 @@ class Server:
         self.state_lifetime = 600.0
         self.clock: Callable[[], float] = time.time
         self.injections: Mapping[str, Callable[[Request], Any]] = INJECTIONS
-        self._versions = _versions(eras)
-        self._cache = cache or CacheHint()
+        versions = versions_of(eras)
+        self._offer = Offer(self.registry, self.info, instructions, versions, cache or CacheHint(), self.limits)
         self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
         self._sessions: set[Session] = set()
         self._admission = Admission(self.limits)  # of requests that stand for themselves; sessions have their own
         self._dispatcher = Dispatcher(self)
-        self._offer: ServerConfig
-        self._configured = -1
-        self._header_maps: dict[str, tuple[object, HeaderMap]] = {}
         self._stopping: list[Callable[[], Any]] = []
         self._told: dict[str, int] = {}  # list-changed notification: the generation of the registry that it told of
         self.registry.subscribe(self._changed)
@@ -195,6 +171,13 @@ class Server:
     def is_stateless(self) -> bool:
         """Legacy requests have no session and no way back to the client."""
         return self.registry.provider.state == "stateless"
+
+    def report(self) -> str:
+        """Return, for people, what this server is, what it offers, and which handlers it did not take and why."""
+        provider = self.registry.provider
+        mode = f"type={provider.type!r}, state={provider.state!r}"
+        head = f"{self.info.name} {self.info.version}: {mode}, revisions {', '.join(self._offer.versions)}"
+        return f"{head}\n{self.registry.report()}".rstrip()
 
     # -- serving -------------------------------------------------------------------------------------------------
 
@@ -277,7 +260,7 @@ class Server:
     def _session(self, info: ChannelInfo) -> Session:
         self.registry.serving = True
         one_shot = info.one_shot and info.session is None
-        config = self._handshake_config() if info.handshake_only else self._config()
+        config = self._offer.config(handshake_only=info.handshake_only)
         connection = ServerConnection(config, one_shot=one_shot, session_version=info.session_version)
         return Session(self, connection, self._lifespan.value)
 
@@ -352,13 +335,6 @@ class Server:
         """Take a tool away; clients that listen are told. Raises `KeyError` when there is none of that name."""
         self.registry.remove("tool", name)
 
-    def report(self) -> str:
-        """Return, for people, what this server is, what it offers, and which handlers it did not take and why."""
-        provider = self.registry.provider
-        mode = f"type={provider.type!r}, state={provider.state!r}"
-        head = f"{self.info.name} {self.info.version}: {mode}, revisions {', '.join(self._versions)}"
-        return f"{head}\n{self.registry.report()}".rstrip()
-
     def mount(self, other: "Server | Registry", namespace: str | None = None) -> None:
         """Take over the handlers of ``other``, under ``<namespace>_<name>``. They are merged now: calls cost no more."""
         self.registry.mount(other.registry if isinstance(other, Server) else other, namespace=namespace)
@@ -401,47 +377,6 @@ class Server:
             self._told[method] = self.registry.generation
             self._publish(method, NotificationParams())
 
-    def _config(self) -> ServerConfig:
-        """What is offered now. Connections keep what they were told when they opened."""
-        if self._configured != self.registry.generation:
-            self._offer, self._configured = self._make_config(), self.registry.generation
-        return self._offer
-
-    def _handshake_config(self) -> ServerConfig:
-        config = self._config()
-        if not config.legacy_versions:
-            raise ValueError("this binding is for legacy revisions, and the server's eras= leave them out")
-        return replace(config, versions=config.legacy_versions)
-
-    def _make_config(self) -> ServerConfig:
-        has = self.registry.has
-        return ServerConfig(
-            self.info,
-            ServerCapabilities(
-                logging={},
-                completions={} if has("completion") else None,
-                prompts=ListChangedCapability(True) if has("prompt") else None,
-                resources=ResourcesCapability(True, True) if has("resource") or has("template") else None,
-                tools=ListChangedCapability(True) if has("tool") else None,
-            ),
-            self.instructions,
-            self._versions,
-            ttl_ms=self._cache.ttl_ms,
-            cache_scope=self._cache.scope,
-            limits=self.limits,
-            header_map=self._header_map,
-        )
-
-    def _header_map(self, tool: str) -> HeaderMap | None:
-        """Which arguments of a tool HTTP mirrors in headers; found once for each tool."""
-        handler = self.registry.find_tool(tool)
-        if handler is None:
-            return None
-        known = self._header_maps.get(tool)
-        if known is None or known[0] is not handler:
-            known = self._header_maps[tool] = (handler, header_map(handler.input_schema))
-        return known[1]
-
 
 _LIST_CHANGED = {
     "tool": "notifications/tools/list_changed",
@@ -474,13 +409,6 @@ def _server_transport(transport: Any, limits: Limits) -> Any:
         served: ServerTransport = transport
         return served
     raise ValueError(f"unknown transport {transport!r}: give 'stdio' or an object with serve(handler)")
-
-
-def _versions(eras: Sequence[str]) -> tuple[str, ...]:
-    known = {"legacy": LEGACY_VERSIONS, "modern": MODERN_VERSIONS}
-    if not eras or any(era not in known for era in eras):
-        raise ValueError(f"eras={tuple(eras)!r}: give 'legacy', 'modern' or both")
-    return tuple(version for era in ("legacy", "modern") if era in eras for version in known[era])
 
 
 _SWITCHES: Final[dict[str, tuple[str, dict[str, Any]]]] = {

@@ -524,6 +524,16 @@ async def test_a_legacy_server_learns_nothing_of_why_an_answering_function_faile
     assert "/home/ada/secret" in caplog.text
 
 
+async def test_an_answer_that_cannot_be_written_is_an_error_and_the_connection_goes_on() -> None:
+    def sampling(params: Any) -> Any:
+        return CreateMessageResult("assistant", TextContent("x"), "m", meta={"x": object()})
+
+    with anyio.fail_after(5):
+        async with client(make_server(), "legacy", sampling=sampling) as connection:
+            assert (await connection.call_tool("think")).is_error
+            assert (await connection.call_tool("abilities")).is_error is False
+
+
 async def test_an_answering_function_that_fails_fails_a_modern_call_as_it_is() -> None:
     def elicitation(params: ElicitParams) -> Any:
         raise LookupError("nobody here")

@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from mcpcore import Client, ConnectionLost, Context, OutputValidationError, PeerError, RequestTimeout, Server
+from mcpcore import CacheHint, Client, ConnectionLost, Context, OutputValidationError, PeerError, RequestTimeout, Server
 from mcpcore.exceptions import LocalProtocolError, RemoteProtocolError, TransportError
 from mcpcore.limits import Limits
 from mcpcore.transports.memory import memory_pair
@@ -122,6 +122,17 @@ def test_on_asyncio_a_client_may_be_opened_in_one_run_and_closed_in_another() ->
         assert asyncio.all_tasks(loop) == set()
     finally:
         loop.close()
+
+
+async def test_nothing_that_was_kept_of_one_connection_is_believed_in_the_next() -> None:
+    server = make_server(cache=CacheHint(60_000))
+    client = Client(server)
+    with anyio.fail_after(5):
+        async with client:
+            assert len(await client.list_tools()) == 2
+        server.remove_tool("wait")
+        async with client:
+            assert len(await client.list_tools()) == 1
 
 
 async def test_what_the_block_raises_escapes_as_it_is() -> None:
