@@ -134,6 +134,19 @@ async def test_nothing_that_was_kept_of_one_connection_is_believed_in_the_next()
         async with client:
             assert len(await client.list_tools()) == 1
 
+        async def numbered() -> dict[str, int]:
+            return {"n": 1}
+
+        async def lettered() -> dict[str, str]:
+            return {"n": "a"}
+
+        server.add_tool(numbered, name="t", output_schema=True)
+        async with client:
+            await client.list_tools()
+        server.add_tool(lettered, name="t", output_schema=True)
+        async with client:
+            assert (await client.call_tool("t")).value == {"n": "a"}
+
 
 async def test_what_the_block_raises_escapes_as_it_is() -> None:
     class Own(Exception):

@@ -360,7 +360,8 @@ async def test_rates_are_counted_by_what_the_key_says() -> None:
 
 async def test_a_caller_may_run_so_many_requests_at_once_and_then_again() -> None:
     with anyio.fail_after(5):
-        async with Client(make_server(ConcurrencyLimit(2))) as client:
+        limit = ConcurrencyLimit(2)
+        async with Client(make_server(limit)) as client:
             async with anyio.create_task_group() as tasks:
                 for _ in range(2):
                     tasks.start_soon(client.call_tool, "wait")
@@ -372,6 +373,7 @@ async def test_a_caller_may_run_so_many_requests_at_once_and_then_again() -> Non
                 tasks.cancel_scope.cancel()
             await client.ping()
             assert (await client.call_tool("echo", {"text": "x"})).text == "x"
+    assert limit._running == {}
 
 
 async def test_a_result_that_is_too_large_says_so() -> None:

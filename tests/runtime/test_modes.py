@@ -9,6 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from mcpcore import (
+    CacheHint,
     Client,
     Context,
     DefinitionError,
@@ -250,7 +251,7 @@ def test_an_unknown_transport_is_refused_by_name() -> None:
 
 
 async def test_handlers_may_be_shown_to_some_only() -> None:
-    server = Server("visible")
+    server = Server("visible", cache=CacheHint(1000, "public"))
     server.tool(lambda: "open", name="open")
     server.tool(lambda: "secret", name="secret", visible=lambda principal: principal == "ada")
     async with connected(server) as peer:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from string import ascii_letters, digits
 from typing import Any
 
 import pytest
@@ -58,15 +59,14 @@ def test_sealing_twice_gives_two_states_that_hide_what_is_in_them() -> None:
     assert one != other and "data" not in one
 
 
-@given(st.data())
-def test_a_state_that_was_changed_anywhere_is_refused(data: st.DataObject) -> None:
-    state = AES.seal(b"some data")
-    position = data.draw(st.integers(0, len(state) - 1))
-    letter = data.draw(st.characters(codec="utf-8"))
-    changed = state[:position] + letter + state[position + 1 :]
-    if changed != state:
-        with pytest.raises(ValueError):
-            AES.open(changed)
+@pytest.mark.parametrize("size", [8, 9, 10])  # with each length of padding
+def test_a_state_that_was_changed_anywhere_is_refused(size: int) -> None:
+    state = AES.seal(b"x" * size)
+    for position, old in enumerate(state):
+        for letter in ascii_letters + digits + "-_=+/ é":
+            if letter != old:
+                with pytest.raises(ValueError):
+                    AES.open(state[:position] + letter + state[position + 1 :])
 
 
 @given(st.text() | st.text("abcdefAB01-_=.").map(lambda text: f"a1.{text}"))
