@@ -11,10 +11,11 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
+from anyio.abc import SocketStream
 
 from mcpcore import Client, Context, Depends, RequestTimeout, Server, SyncContext
 from mcpcore.limits import Limits
-from mcpcore.protocol.messages import Incoming, RequestScope
+from mcpcore.protocol.messages import Incoming, Outgoing, RequestScope
 from mcpcore.runtime.request import Message
 from mcpcore.transports.lines import LineChannel
 from mcpcore.types.completion import PromptReference
@@ -406,13 +407,33 @@ async def test_handlers_that_wait_for_the_client_at_the_limit_get_their_answers(
 # -- a peer that does not read -----------------------------------------------------------------------------------------
 
 
+class Noticing(LineChannel):
+    """A channel that tells when it has begun to write, and when its input has ended."""
+
+    def __init__(self, stream: SocketStream) -> None:
+        super().__init__(stream)
+        self.writes, self.ended = anyio.Event(), anyio.Event()
+
+    async def receive(self) -> list[Incoming]:
+        try:
+            return await super().receive()
+        except anyio.EndOfStream:
+            self.ended.set()
+            raise
+
+    async def send(self, messages: list[Outgoing]) -> None:
+        self.writes.set()
+        await super().send(messages)
+
+
 async def test_handlers_that_send_wait_for_a_client_that_does_not_read() -> None:
     server = Server("loud", limits=Limits(outbox=100_000, drain=0.1))
-    sent = 0
+    sent, started = 0, anyio.Event()
 
     @server.tool
     async def shout(ctx: Context) -> str:
         nonlocal sent
+        started.set()
         for _ in range(10_000):
             await ctx.info("x" * 10_000)
             sent += 1
@@ -426,12 +447,9 @@ async def test_handlers_that_send_wait_for_a_client_that_does_not_read() -> None
             await peer.initialize()
             for _ in range(3):
                 await peer.start("tools/call", {"name": "shout"}, era="2025-11-25")
-            while True:
-                before = sent
-                await anyio.sleep(0.05)
-                if sent == before and sent:
-                    break
-            assert sent < 1000
+            await started.wait()
+            await anyio.wait_all_tasks_blocked()
+            assert 0 < sent < 1000
             await near.aclose()
             tasks.cancel_scope.cancel()
 
@@ -445,11 +463,11 @@ async def test_a_server_ends_in_bounded_time_although_the_client_does_not_read(h
         return "x" * 5_000_000
 
     near, far = await socket_pair()
-    ended = anyio.Event()
+    ended, channel = anyio.Event(), Noticing(far)
 
     async def serve() -> None:
         try:
-            await server.serve_channel(LineChannel(far))
+            await server.serve_channel(channel)
         finally:
             ended.set()
 
@@ -458,7 +476,8 @@ async def test_a_server_ends_in_bounded_time_although_the_client_does_not_read(h
             tasks.start_soon(serve)
             peer = Peer(LineChannel(near))
             await peer.start("tools/call", {"name": "large"})
-            await anyio.sleep(0.05)
+            await channel.writes.wait()
+            await anyio.wait_all_tasks_blocked()
             if how == "stop":
                 server.stop()
             elif how == "end of input":
@@ -534,11 +553,13 @@ async def test_open_requests_finish_after_the_end_of_input_and_their_answers_are
     near, far = await socket_pair()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(server.serve_channel, LineChannel(far))
+            channel = Noticing(far)
+            tasks.start_soon(server.serve_channel, channel)
             peer = Peer(LineChannel(near))
             ids = [await peer.start("tools/call", {"name": "wait", "arguments": {"n": n}}) for n in range(3)]
             await near.send_eof()
-            await anyio.sleep(0.02)
+            await channel.ended.wait()
+            await anyio.wait_all_tasks_blocked()
             gate.set()
             assert sorted([(await peer.receive())["id"] for _ in range(3)]) == ids
             with pytest.raises(anyio.EndOfStream):
@@ -556,11 +577,13 @@ async def test_a_large_answer_that_is_being_written_at_the_end_of_input_arrives_
     near, far = await socket_pair()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(server.serve_channel, LineChannel(far))
+            channel = Noticing(far)
+            tasks.start_soon(server.serve_channel, channel)
             peer = Peer(LineChannel(near))
             ids = [await peer.start("tools/call", {"name": "large"}) for _ in range(2)]
             await near.send_eof()
-            await anyio.sleep(0.05)
+            await channel.ended.wait()
+            await anyio.wait_all_tasks_blocked()
             for id in ids:
                 answer = await peer.receive()
                 assert answer["id"] == id and len(answer["result"]["content"][0]["text"]) == 5_000_000
