@@ -9,7 +9,7 @@ import pytest
 
 from mcpcore import Limits
 from mcpcore.transports.http.eventlog import EventLog, MemoryEventLog
-from tests.support.asgi import LEGACY, POST, Caller, Response, encoded, initialize, request
+from tests.support.asgi import LEGACY, POST, Caller, Response, encoded, initialize, modern, request
 from tests.support.world import World
 
 pytestmark = pytest.mark.anyio
@@ -273,3 +273,30 @@ async def test_servers_that_raise_when_the_client_has_gone_are_understood() -> N
             pass
     resumed = await call.call("GET", headers=stream(session, "p3-1"))
     assert [message.get("id") for message in resumed.messages] == [None, 3]
+
+
+async def test_servers_that_repeat_the_end_of_the_body_do_not_keep_everybody_else_waiting() -> None:
+    world, call = caller()
+    message, headers = modern("tools/call", {"name": "hold"})
+    response = Response()
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "query_string": b"",
+        "headers": [
+            (name.encode(), value.encode()) for name, value in {"host": "localhost", **POST, **headers}.items()
+        ],
+    }
+    bodies = [encoded(message)]
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": bodies.pop() if bodies else b"", "more_body": False}
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.app, scope, receive, response.send)
+        with anyio.fail_after(5):
+            await world.started.wait()
+            world.release.set()
+            await response.wait_for(lambda each: each.is_complete)
+    assert response.json()["result"]["content"][0]["text"] == "released"

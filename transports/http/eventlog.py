@@ -7,6 +7,7 @@ A log belongs to one session and is made with it, so that no event of another se
 import logging
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -92,6 +93,7 @@ def _following(number: int, events: list[tuple[int, bytes]]) -> list[tuple[int, 
     return events[1:] if events and events[0][0] == number else None
 
 
+_BUSY: Final = 5.0  # seconds to wait for other processes
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY, session TEXT NOT NULL, stream TEXT NOT NULL, number INTEGER NOT NULL, data BLOB NOT NULL,
@@ -132,8 +134,8 @@ class SQLiteEventLogs:
         self._rows: list[tuple[str, str, int, bytes]] = []
         self._thread = ThreadPoolExecutor(1, "mcpcore event log")  # one, so that everything happens in order
         # Autocommit, so that transactions are where they are written; used by the thread once this has returned.
-        self._database = sqlite3.connect(self._path, timeout=5, isolation_level=None, check_same_thread=False)
-        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+        _write_ahead(self._database)
         self._database.execute("PRAGMA synchronous=NORMAL")
         self._database.executescript(_SCHEMA)
         self._database.execute(_PURGE, (int(keep),))
@@ -179,6 +181,19 @@ class SQLiteEventLogs:
             logger.exception("events could not be stored, and cannot be resumed from")
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
+
+
+def _write_ahead(database: sqlite3.Connection) -> None:
+    """Turn write-ahead logging on. Where another process is just doing that, SQLite fails at once instead of waiting."""
+    deadline = time.monotonic() + _BUSY
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 class _SQLiteEventLog:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 import msgspec
 
 from mcpcore.protocol.framing import encode_comment, encode_event
@@ -253,7 +254,7 @@ class Response:
                 self._wake = scope.cancel
                 if not self.has_output and not self.is_over:
                     while (await receive())["type"] != "http.disconnect":
-                        pass
+                        await anyio.lowlevel.checkpoint()  # some servers repeat the end of the body, again and again
                     self.lose()
                     return
             if self._events and not self.has_output and not self.is_over:

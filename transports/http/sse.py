@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 import anyio
+import anyio.lowlevel
 import msgspec
 
 from mcpcore.abc import Channel, ChannelInfo
@@ -117,7 +118,7 @@ class SSEChannel:
         while self._end in (None, anyio.EndOfStream):
             with anyio.move_on_after(self._silence) as quiet:
                 while (await self._receive())["type"] != "http.disconnect":
-                    pass
+                    await anyio.lowlevel.checkpoint()  # some servers repeat the end of the body, again and again
             if not quiet.cancelled_caught:
                 self.abandon()
                 return
