@@ -26,6 +26,7 @@ __all__ = ["http_app", "listen", "serve_http", "sse_app"]
 Run = Callable[[anyio.Event], Awaitable[None]]
 """Runs a web server until the event."""
 
+_BACKLOG: Final = 2048  # connections that wait to be accepted; beyond it the system resets them
 _GRACE: Final = 1  # seconds in which web servers end what the application has not ended
 
 
@@ -189,6 +190,7 @@ def _uvicorn(app: Application, log_level: str) -> Callable[[list[socket.socket],
         log_level=log_level,
         access_log=False,
         timeout_graceful_shutdown=_GRACE,
+        backlog=_BACKLOG,
         lifespan="off",
     )
     runner = Quiet(config)
@@ -215,6 +217,7 @@ def _hypercorn(app: Application, log_level: str) -> Callable[[list[socket.socket
     config.accesslog = None
     config.loglevel = log_level
     config.graceful_timeout = _GRACE
+    config.backlog = _BACKLOG
 
     async def run(sockets: list[socket.socket], ending: anyio.Event) -> None:
         config.bind = [f"fd://{each.detach()}" for each in sockets]
