@@ -222,6 +222,54 @@ async def test_a_client_that_takes_json_only_cannot_be_asked_and_the_handler_is_
     assert result["isError"] and "no questions" in result["content"][0]["text"]
 
 
+async def test_requests_of_one_batch_run_at_the_same_time_and_are_answered_together() -> None:
+    world, call = caller()
+    session = await call.initialize("2025-03-26")
+    names = ["hold", "add", "hold"]
+    batch = [
+        request("tools/call", {"name": name, "arguments": {"a": 1, "b": 2} if name == "add" else {}}, id)
+        for id, name in enumerate(names)
+    ]
+    async with call.open("POST", headers={**POST, **session}, body=encoded(batch)) as response:
+        with anyio.fail_after(5):
+            await world.started.wait()
+        await anyio.wait_all_tasks_blocked()
+        assert not response.status
+        world.release.set()
+        await response.wait_for(lambda each: each.is_complete)
+    answers = {answer["id"]: answer["result"]["content"][0]["text"] for answer in response.json()}
+    assert answers == {0: "released", 1: "3", 2: "released"}
+
+
+async def test_cancelling_one_of_a_batch_leaves_the_others() -> None:
+    world, call = caller()
+    session = await call.initialize("2025-03-26")
+    batch = [request("tools/call", {"name": "hold"}, id) for id in (1, 2)]
+    async with call.open("POST", headers={**POST, **session}, body=encoded(batch)) as response:
+        with anyio.fail_after(5):
+            await world.started.wait()
+        await anyio.wait_all_tasks_blocked()
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+        assert (await call.post(cancelled, session)).status == 202
+        world.release.set()
+        await response.wait_for(lambda each: each.is_complete)
+    assert [answer["id"] for answer in response.json()] == [2]
+
+
+async def test_a_batch_of_which_all_is_cancelled_ends_without_a_message() -> None:
+    world, call = caller()
+    session = await call.initialize("2025-03-26")
+    batch = [request("tools/call", {"name": "hold"}, id) for id in (1, 2)]
+    async with call.open("POST", headers={**POST, **session}, body=encoded(batch)) as response:
+        with anyio.fail_after(5):
+            await world.started.wait()
+        for id in (1, 2):
+            cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}
+            assert (await call.post(cancelled, session)).status == 202
+        await response.wait_for(lambda each: each.is_complete)
+    assert response.messages == []
+
+
 async def test_a_batch_of_nothing_but_notifications_is_accepted() -> None:
     _, call = caller()
     session = await call.initialize("2025-03-26")
@@ -242,6 +290,19 @@ async def test_the_stream_of_a_cancelled_request_ends_although_its_handler_does_
         await response.wait_for(lambda each: each.is_complete)
         world.release.set()
     assert (response.status, response.messages) == (200, [])
+
+
+async def test_a_cancelled_request_of_a_client_that_takes_json_only_gets_nothing() -> None:
+    world, call = caller()
+    session = {**await call.initialize(), "accept": "application/json"}
+    body = encoded(request("tools/call", {"name": "hold"}, 7))
+    async with call.open("POST", headers={**POST, **session}, body=body) as response:
+        with anyio.fail_after(5):
+            await world.started.wait()
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+        assert (await call.post(cancelled, session)).status == 202
+        await response.wait_for(lambda each: each.is_complete)
+    assert (response.status, response.body) == (202, b"")
 
 
 async def test_a_priming_event_comes_first_even_where_the_stream_begins_with_silence() -> None:
@@ -273,6 +334,18 @@ async def test_servers_that_raise_when_the_client_has_gone_are_understood() -> N
             pass
     resumed = await call.call("GET", headers=stream(session, "p3-1"))
     assert [message.get("id") for message in resumed.messages] == [None, 3]
+
+
+async def test_a_stream_of_its_own_has_to_be_accepted_as_events() -> None:
+    _, call = caller()
+    session = await call.initialize()
+    assert (await call.call("GET", headers={**session, "accept": "application/json"})).status == 406
+
+
+async def test_other_protocols_are_no_requests() -> None:
+    _, call = caller()
+    with pytest.raises(RuntimeError, match="serves HTTP, not websocket"):
+        await call.app({"type": "websocket"}, None, None)
 
 
 async def test_servers_that_repeat_the_end_of_the_body_do_not_keep_everybody_else_waiting() -> None:

@@ -6,6 +6,8 @@ import anyio
 import pytest
 
 from mcpcore import Limits, Server
+from mcpcore.protocol.messages import Incoming, Kind, Outgoing
+from mcpcore.transports.http.sse import SSEChannel
 from tests.support.asgi import Caller, encoded, initialize, request
 
 pytestmark = pytest.mark.anyio
@@ -115,3 +117,77 @@ async def test_closing_the_application_ends_the_streams() -> None:
         await app.aclose()
         with anyio.fail_after(5):
             await stream.wait_for(lambda each: each.is_complete)
+
+
+async def never() -> Any:
+    await anyio.sleep_forever()
+
+
+async def test_a_client_that_sends_more_than_is_read_is_told_to_come_later() -> None:
+    channel = SSEChannel(lambda message: anyio.sleep_forever(), never, None, 15)
+    message = Incoming(b"{}")
+    taken = 0
+    while channel.put(message):
+        taken += 1
+    assert taken == 1024
+    assert len(await channel.receive()) == 1024 and channel.put(message)
+
+
+async def test_a_stream_of_which_the_server_says_that_its_client_has_gone_ends() -> None:
+    async def send(message: Any) -> None:
+        raise BrokenPipeError
+
+    channel = SSEChannel(send, never, None, 15)
+    await channel.send([Outgoing(b"{}", Kind.NOTIFICATION)])
+    with pytest.raises(anyio.BrokenResourceError):
+        await channel.send([Outgoing(b"{}", Kind.NOTIFICATION)])
+    with pytest.raises(anyio.BrokenResourceError):
+        await channel.receive()
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"), [("application/json", 406), ("text/event-stream", 200), ("*/*", 200), ("text/html", 406)]
+)
+async def test_a_stream_has_to_be_accepted(accept: str, status: int) -> None:
+    call = Caller(server().sse_app())
+    async with call.open("GET", "/sse", headers={"accept": accept}) as stream:
+        await stream.wait_for(lambda each: each.status)
+        assert stream.status == status
+
+
+async def test_clients_beyond_the_limit_are_told_to_come_later() -> None:
+    call = Caller(server(limits=Limits(sessions=1)).sse_app())
+    async with call.open("GET", "/sse", headers=STREAM) as stream:
+        await stream.wait_for(lambda each: each.events)
+        refused = await call.call("GET", "/sse", headers=STREAM)
+        assert (refused.status, refused.headers["retry-after"]) == (503, "60")
+
+
+async def test_what_is_open_when_the_application_closes_is_finished_first() -> None:
+    made = server()
+    started, release = anyio.Event(), anyio.Event()
+
+    @made.tool
+    async def hold() -> str:
+        """Wait until released."""
+        started.set()
+        await release.wait()
+        return "released"
+
+    app = made.sse_app()
+    call = Caller(app)
+    async with call.open("GET", "/sse", headers=STREAM) as stream:
+        await stream.wait_for(lambda each: each.events)
+        endpoint = stream.events[0].data.decode()
+        await post(call, endpoint, initialize("2024-11-05"))
+        await post(call, endpoint, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+        await post(call, endpoint, request("tools/call", {"name": "hold"}))
+        with anyio.fail_after(5):
+            await started.wait()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(app.aclose)
+                await anyio.wait_all_tasks_blocked()
+                assert not stream.is_complete
+                release.set()
+        await stream.wait_for(lambda each: each.is_complete)
+        assert messages(stream)[-1]["result"]["content"][0]["text"] == "released"
