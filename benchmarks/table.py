@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from mcpcore.exceptions import BenchmarkError
+
 __all__ = [
     "BASELINE",
     "CONTESTANTS",
@@ -27,10 +29,6 @@ BASELINE = "mcp"
 """The contestant that ratios refer to."""
 
 Better = Literal["higher", "lower"]
-
-
-class BenchmarkError(Exception):
-    """What makes a figure impossible or worthless: a wrong reply, a dead server, a peer that cannot be installed."""
 
 
 @dataclass(frozen=True)

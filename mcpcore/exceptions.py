@@ -10,6 +10,7 @@ from typing import Any
 
 __all__ = [
     "AuthError",
+    "BenchmarkError",
     "CapabilityError",
     "ConnectionLost",
     "DefinitionError",
@@ -207,6 +208,13 @@ class OutputValidationError(MCPCoreError):
         self.tool = tool
         self.errors = errors
         self.result = result
+
+
+# -- raised by measurements --------------------------------------------------------------------------------------
+
+
+class BenchmarkError(MCPCoreError):
+    """What makes a figure impossible or worthless: a wrong reply, a dead server, one that cannot be reached."""
 
 
 # -- raised while handlers are registered ------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from benchmarks.driver import environment
 from benchmarks.peers import PROGRAMS
 from benchmarks.table import BenchmarkError, Contestant, Effort, Goal, Measurement, Row
+from mcpcore.bench.driver import environment
 
 __all__ = ["ROWS"]
 

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Final, Literal
 
 from benchmarks import traffic
-from benchmarks.http_driver import HTTPServer
 from benchmarks.rows import shapes
 from benchmarks.rows.shapes import LINEAR, SMOKE_CALLS
 from benchmarks.table import Contestant, Effort, Goal, Measurement, Row
+from mcpcore.bench.http_driver import HTTPServer
 
 __all__ = ["ROWS"]
 

@@ -4,9 +4,9 @@ import statistics
 from collections.abc import Callable
 from typing import Final
 
-from benchmarks.driver import Driver
 from benchmarks.table import Contestant, Effort, Goal, Measurement, Row
-from benchmarks.traffic import Traffic
+from mcpcore.bench.driver import Driver
+from mcpcore.bench.traffic import Traffic
 
 __all__ = ["LINEAR", "SMOKE_CALLS", "Start", "growth", "rate"]
 

@@ -6,11 +6,11 @@ from functools import partial
 from typing import Final
 
 from benchmarks import traffic
-from benchmarks.driver import environment
 from benchmarks.rows import shapes
 from benchmarks.rows.shapes import LINEAR, SMOKE_CALLS
-from benchmarks.stdio_driver import StdioServer
 from benchmarks.table import BenchmarkError, Contestant, Effort, Goal, Measurement, Row
+from mcpcore.bench.driver import environment
+from mcpcore.bench.stdio_driver import StdioServer
 
 __all__ = ["ROWS"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import traffic
-from benchmarks.http_driver import HTTPServer
-from benchmarks.table import BenchmarkError
-from benchmarks.traffic import WrongReply
+from mcpcore.bench.http_driver import HTTPServer
+from mcpcore.bench.traffic import Message, Traffic, WrongReply
+from mcpcore.exceptions import BenchmarkError
 
 BARE = Path(__file__).parents[2] / "benchmarks" / "contestants" / "bare_server.py"
 
@@ -126,11 +126,11 @@ else:
     self.send(404, "")"""
     sessions: set[str] = set()
 
-    def check(number: int, message: traffic.Message) -> None:
+    def check(number: int, message: Message) -> None:
         assert message.result is not None
         sessions.add(message.result.content[0].text.removeprefix(str(number + 7)))
 
-    asked = traffic.Traffic("tools/call", traffic.add().params, check)
+    asked = Traffic("tools/call", traffic.add().params, check)
     with sketch(body, sessions=True) as server:
         server.open("legacy")
         server.run(asked, 6, window=3)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.responses import Head, MalformedResponse, Response, ResponseReader, event_data
+from mcpcore.bench.responses import Head, MalformedResponse, Response, ResponseReader, event_data
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\n"
 

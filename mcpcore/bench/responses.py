@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from benchmarks.table import BenchmarkError
+from mcpcore.exceptions import BenchmarkError
 
 __all__ = ["Head", "MalformedResponse", "Response", "ResponseReader", "event_data"]
 

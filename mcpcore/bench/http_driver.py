@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import msgspec
 
-from benchmarks.driver import CHUNK, Driver, note_progress
-from benchmarks.responses import MalformedResponse, Response, ResponseReader, event_data
-from benchmarks.traffic import ERAS, Message, Traffic, WrongReply, decode, encode, opening
+from mcpcore.bench.driver import CHUNK, Driver, note_progress
+from mcpcore.bench.responses import MalformedResponse, Response, ResponseReader, event_data
+from mcpcore.bench.traffic import ERAS, Message, Traffic, WrongReply, decode, encode, opening
 
 __all__ = ["HTTPServer"]
 

@@ -20,9 +20,9 @@ from typing import Final, NamedTuple, Self
 
 import msgspec
 
-from benchmarks.spread import percentile
-from benchmarks.table import BenchmarkError
-from benchmarks.traffic import Message, Traffic, WrongReply, encode, opening
+from mcpcore.bench.latency import percentile
+from mcpcore.bench.traffic import Message, Traffic, WrongReply, encode, opening
+from mcpcore.exceptions import BenchmarkError
 
 __all__ = ["CHUNK", "Driver", "Run", "environment", "note_progress"]
 

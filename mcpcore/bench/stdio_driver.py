@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from benchmarks.driver import CHUNK, Driver, note_progress
-from benchmarks.traffic import Message, Traffic, WrongReply, decode_lines, encode
+from mcpcore.bench.driver import CHUNK, Driver, note_progress
+from mcpcore.bench.traffic import Message, Traffic, WrongReply, decode_lines, encode
 
 __all__ = ["StdioServer"]
 

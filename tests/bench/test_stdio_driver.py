@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import traffic
-from benchmarks.stdio_driver import StdioServer
-from benchmarks.table import BenchmarkError
-from benchmarks.traffic import WrongReply
+from mcpcore.bench.stdio_driver import StdioServer
+from mcpcore.bench.traffic import WrongReply
+from mcpcore.exceptions import BenchmarkError
 
 BARE = Path(__file__).parents[2] / "benchmarks" / "contestants" / "bare_server.py"
 

@@ -1,0 +1,1 @@
+"""Measures MCP servers over stdio and HTTP."""
