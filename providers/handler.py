@@ -6,6 +6,9 @@ Everything that can be found out beforehand is found out when the handler is mad
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
+from inspect import CO_COROUTINE
+from opcode import opmap
+from types import CodeType
 from typing import Any, ClassVar, Final, Literal
 
 import msgspec
@@ -77,6 +80,7 @@ class Handler:
         is_async: It is awaited; otherwise it runs to its end.
         thread: It is a ``def`` that may block and belongs into a worker thread.
         direct: `invoke` may be used on an event loop: nothing to resolve before, nothing that blocks.
+        never_waits: What `invoke` gives is done in one step: an ``async def`` in which nothing is awaited.
         needs: What it wants besides its arguments.
         candidate: What selection looks at.
         notices: Level and text of what registering it has to say.
@@ -129,6 +133,9 @@ class Handler:
             bool(plan and plan.steps),
         )
         self.direct = not self.thread and not self.needs.resolution
+        self.never_waits = (
+            self.direct and self.timeout is None and signature.form == "async def" and not _awaits(signature.function)
+        )
         most = max(injected, key=_demand, default=None)
         self.candidate = Candidate(
             kind=self.kind,
@@ -272,6 +279,17 @@ class Handler:
             return dict(meta) if meta is not None else None
         except (TypeError, ValueError, msgspec.MsgspecError) as exc:
             raise DefinitionError(f"{self.signature.where}: meta= is no JSON object: {exc}") from exc
+
+
+_SEND: Final = opmap.get("SEND")  # what every ``await``, ``async for`` and ``async with`` is compiled to
+
+
+def _awaits(function: Any) -> bool:
+    """Tell whether a coroutine function may wait; where its code cannot be seen, it may."""
+    code: CodeType | None = getattr(function, "__code__", None)
+    if code is None or not code.co_flags & CO_COROUTINE or _SEND is None:
+        return True
+    return _SEND in code.co_code[::2]
 
 
 _ANSWERS: Final = (McpError, ResourceNotFound, InsufficientScope, InvalidArguments)

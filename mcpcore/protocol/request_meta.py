@@ -39,7 +39,8 @@ _decode_signs: Final = decoder_of(_Signed)
 class RequestMetaReader:
     """Reads ``_meta``. A modern client sends the same bytes each time, so the last ones are remembered.
 
-    Nothing is inferred from an earlier request by that: equal bytes have equal meaning.
+    Nothing is inferred from an earlier request by that: equal bytes have equal meaning, whoever sends them. Connections
+    share it, also those of several threads.
     """
 
     __slots__ = ("_last",)
@@ -58,9 +59,9 @@ class RequestMetaReader:
         """
         if raw is UNSET:
             return _NO_META
-        data = bytes(raw)
-        if data == self._last[0]:
-            return self._last[1]
+        data, last = bytes(raw), self._last
+        if data == last[0]:
+            return last[1]
         if data == b"null":
             return _NO_META
         meta: RequestMetaObject = _decode(data)

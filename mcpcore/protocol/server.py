@@ -21,7 +21,7 @@ from mcpcore.protocol.exchanges import Batch, Inbound, Outbound
 from mcpcore.protocol.fitting import decoder_of, encode_fitted, take_meta
 from mcpcore.protocol.messages import Incoming, Kind
 from mcpcore.protocol.mirroring import method_mismatch, mismatch, version_mismatch
-from mcpcore.protocol.request_meta import NO_CAPABILITIES, RequestMetaReader
+from mcpcore.protocol.request_meta import NO_CAPABILITIES
 from mcpcore.protocol.server_config import ServerConfig
 from mcpcore.protocol.subscriptions import CHANGES, grant, wants
 from mcpcore.types._base import Object
@@ -94,7 +94,6 @@ class ServerConnection(Connection):
         self._caller = Caller(None, NO_CAPABILITIES, self._version, Era.LEGACY)
         self._threshold: LogLevel = "info"
         self._watched: set[str] = set()
-        self._meta = RequestMetaReader()
 
     @property
     def session(self) -> Caller | None:
@@ -125,12 +124,12 @@ class ServerConnection(Connection):
             params = decode(raw)
             if row is _CALL_TOOL and params.arguments is not UNSET and memoryview(params.arguments)[0] != _BRACE:
                 _refuse_arguments(params)
-            meta = self._meta.read(params.meta)
+            meta = self.config.meta.read(params.meta)
         except codec.UNDECODABLE as error:
             if raw is not codec.EMPTY and codec.absent(raw):
                 envelope.params = UNSET
                 return self._receive_request(message, envelope, id, batch)
-            params, meta = ErrorData(INVALID_PARAMS, f"Invalid params: {error}"), self._meta.read_signs(raw)
+            params, meta = ErrorData(INVALID_PARAMS, f"Invalid params: {error}"), self.config.meta.read_signs(raw)
 
         if meta.protocol_version is not None and self.config.modern_versions:
             return self._receive_modern(message, id, batch, name, params, meta)
@@ -153,7 +152,7 @@ class ServerConnection(Connection):
             problem = self._judge_mirrored(headers, row, params)
             if problem is not None:
                 return [self._reject(problem, message, id, batch)]
-        caller = self._meta.caller_of(meta)
+        caller = self.config.meta.caller_of(meta)
         exchange = Inbound(row, caller.version, message.tag, None, caller, meta.progress_token, meta.log_level)
         if row is _LISTEN:  # neither is ever sent on the stream of a subscription
             exchange.progress_token = exchange.log_level = None

@@ -10,6 +10,7 @@ from mcpcore.protocol.answers import Stamps
 from mcpcore.protocol.connection import check_versions
 from mcpcore.protocol.fitting import decoder_of
 from mcpcore.protocol.mirroring import HeaderMap
+from mcpcore.protocol.request_meta import RequestMetaReader
 from mcpcore.types.lifecycle import Implementation, ServerCapabilities
 from mcpcore.types.methods import Direction, Method, declared, methods_of
 from mcpcore.versions import LEGACY_VERSIONS, MODERN_VERSIONS, VERSIONS
@@ -52,6 +53,7 @@ class ServerConfig:
     requests: dict[str, tuple[Method, Callable[[Any], Any]]] = field(init=False, repr=False, compare=False)
     notifications: dict[str, Method] = field(init=False, repr=False, compare=False)
     stamps: Stamps = field(init=False, repr=False, compare=False)
+    meta: RequestMetaReader = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_versions(self.versions)
@@ -65,6 +67,7 @@ class ServerConfig:
         derive("requests", requests)
         derive("notifications", {name: row for name, row in rows.items() if row.result is None})
         derive("stamps", Stamps(self.info, self.ttl_ms, self.cache_scope))
+        derive("meta", RequestMetaReader())
 
     def _served(self, version: str) -> dict[str, Method]:
         """The requests that are answered in ``version``."""

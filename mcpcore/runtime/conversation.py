@@ -7,6 +7,7 @@ import contextvars
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import anyio
@@ -90,8 +91,12 @@ class Conversation:
         """Tell whether the peer can be sent requests while this one of its own is open."""
         raise NotImplementedError
 
-    def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope) -> None:
-        """A handler waits for the first time; ``scope`` is what it can be cancelled by."""
+    def cancellable(self, request_id: RequestId) -> AbstractContextManager[Any]:
+        """Return what has to be entered before the answer to a request waits for something."""
+        raise NotImplementedError
+
+    def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope | None) -> None:
+        """A handler waits for the first time; ``scope`` is what its `Turn` was given."""
         raise NotImplementedError
 
     def finished(self, request_id: RequestId) -> None:
@@ -296,7 +301,7 @@ class Turn:
 
     __slots__ = ("_context", "_coroutine", "_driver", "_request_id", "_scope", "lost_lead")
 
-    def __init__(self, driver: Conversation, scope: anyio.CancelScope) -> None:
+    def __init__(self, driver: Conversation, scope: anyio.CancelScope | None = None) -> None:
         self._driver = driver
         self._scope = scope
         self.lost_lead = False

@@ -9,6 +9,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from mcpcore.exceptions import CapabilityError, InsufficientScope, McpError, ResourceNotFound
+from mcpcore.protocol.events import RequestReceived
 from mcpcore.providers.registry import Registry
 from mcpcore.runtime.audit import AuditLog, is_audited
 from mcpcore.runtime.errors import error_of, standing
@@ -82,6 +83,15 @@ class Dispatcher:
     def sees_notifications(self) -> bool:
         """There is somebody to show notifications to."""
         return self._chain != self._route
+
+    def may_wait(self, event: RequestReceived) -> bool:
+        """Tell whether answering a request may wait for anything; where that is not known, it may."""
+        if self._chain != self._route:
+            return True
+        if event.method.name != "tools/call":
+            return event.method.name not in LISTS
+        tool = self._registry.find_tool(event.params.name, event.scope.principal if event.scope is not None else None)
+        return tool is not None and not tool.never_waits
 
     def _send(self, request: Request, result: Any) -> None:
         connection, id = request.session.connection, request.event.id
@@ -165,7 +175,12 @@ class Dispatcher:
             return result
         if request.caller.era is Era.MODERN:
             return request.input_required(result)
-        # A legacy client cannot be told to ask again: ask it now, and run the handler again with the answers.
+        with request.session.driver.cancellable(request.id):
+            return await self._run_again(handler, request, result)
+        return None  # nobody waits for it any more
+
+    async def _run_again(self, handler: Any, request: Request, result: InputRequiredResult) -> Any:
+        """A legacy client cannot be told to ask again: ask it now, and run the handler again with the answers."""
         for _ in range(self._limits.input_rounds):
             try:
                 await request.fulfil(result)

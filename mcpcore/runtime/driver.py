@@ -13,6 +13,7 @@ half, and the order on the wire is the order of calls on the core.
 import contextvars
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import anyio
@@ -185,9 +186,13 @@ class Driver(Conversation):
     def has_way_back(self, request_id: RequestId) -> bool:
         return self._channel.info.back_channel
 
-    def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope) -> None:
+    def cancellable(self, request_id: RequestId) -> AbstractContextManager[Any]:
+        return nullcontext()  # each task has a scope of its own
+
+    def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope | None) -> None:
         """A handler, or the writer, waits in the leading task: it keeps the task and gives the lead away."""
         if request_id is not None:
+            assert scope is not None
             self._running[request_id] = scope
         self._promote()
 

@@ -10,6 +10,7 @@ another one is answered to.
 
 import contextvars
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import anyio
@@ -34,6 +35,8 @@ class Exchange(Conversation):
     Args:
         outlet: Takes messages to the channels that they belong to.
         admission: Keeps to the limits of requests in flight.
+        may_wait: Tells whether answering a request may wait for anything. A scope by which it can be cancelled costs as
+            much as a handler that does not wait.
     """
 
     def __init__(
@@ -44,10 +47,13 @@ class Exchange(Conversation):
         admission: Admission,
         handle: Handle,
         observe: Callable[[Event], None],
+        may_wait: Callable[[RequestReceived], bool],
     ) -> None:
         super().__init__(connection, limits, handle, observe)
         self._outlet = outlet
         self._admission = admission
+        self._may_wait = may_wait
+        self._scopes: dict[RequestId, anyio.CancelScope] = {}
         self._channels: dict[RequestId, OneShotChannel] = {}
         self._watchers: dict[RequestId, anyio.CancelScope] = {}
 
@@ -57,6 +63,12 @@ class Exchange(Conversation):
         A subscription keeps this waiting until one side ends it. Cancellation cancels the handler.
         """
         channel.on_stop = self.end
+        try:
+            await self._serve(channel)
+        finally:
+            channel.on_stop = _nothing  # it would keep this object, which keeps the channel
+
+    async def _serve(self, channel: OneShotChannel) -> None:
         requests: list[RequestReceived] = []
         for message in await channel.receive():
             for event in self.connection.receive(message):
@@ -71,27 +83,40 @@ class Exchange(Conversation):
                 for request in requests:
                     tasks.start_soon(self._run, request, channel)
         await self._write()  # in the request's own task, which nobody but its server cancels
-        if any(self.connection.is_open(request.id) for request in requests):
-            await self._hold(requests, channel)
+        for request in requests:
+            if self.connection.is_open(request.id):
+                await self._hold(requests, channel)
+                break
 
     async def _run(self, event: RequestReceived, channel: OneShotChannel) -> None:
         if self._admission.is_full:
             error = ErrorData(INTERNAL_ERROR, "Server busy: too many requests in flight")
             self.connection.send_error(event.id, error, retry_after=_LATER)
             return
-        scope = event.scope
+        scope, in_turn = event.scope, not self._admission.has_place
         context = (scope.context if scope is not None else None) or contextvars.copy_context()
-        handler = self._handle(event) if self._admission.has_place else self._handle_in_turn(event)
+        handler = self._handle_in_turn(event) if in_turn else self._handle(event)
         self._channels[event.id] = channel
         try:
-            with anyio.CancelScope() as cancel_scope:
-                await Turn(self, cancel_scope).step(handler, context, event.id)
+            turn = Turn(self).step(handler, context, event.id)
+            if in_turn or self._may_wait(event):
+                with self.cancellable(event.id):
+                    await turn
+            else:
+                await turn
         finally:
             del self._channels[event.id]
+            self._scopes.pop(event.id, None)
 
     async def _handle_in_turn(self, event: RequestReceived) -> None:
         await self._admission.wait()
         await self._handle(event)
+
+    def cancellable(self, request_id: RequestId) -> AbstractContextManager[Any]:
+        if request_id in self._scopes:
+            return nullcontext()
+        scope = self._scopes[request_id] = anyio.CancelScope()
+        return scope
 
     async def _hold(self, requests: list[RequestReceived], channel: OneShotChannel) -> None:
         """Keep the channel of a subscription open until one of the sides ends it."""
@@ -106,6 +131,10 @@ class Exchange(Conversation):
         self._end(None)
         self.wake_writer()
 
+    def release(self) -> None:
+        """Nothing will come any more: let go of what refers back to this, or only the garbage collector could free it."""
+        self._handle, self._observe, self._may_wait = _unused, _unused, _unused
+
     def abandon(self) -> None:
         """Do the same, and cancel the handlers that run: there is nobody left to answer to."""
         for request_id in list(self._running):
@@ -118,12 +147,12 @@ class Exchange(Conversation):
         channel = self._channels.get(request_id)
         return channel is not None and channel.info.back_channel
 
-    def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope) -> None:
+    def suspended(self, request_id: RequestId | None, scope: anyio.CancelScope | None) -> None:
         """See to it that the loss of the client is noticed while the handler waits."""
         if request_id is None:
             return
         self._admission.enter()
-        self._running[request_id] = scope
+        self._running[request_id] = self._scopes[request_id]
         channel, watcher = self._channels[request_id], anyio.CancelScope()
         self._watchers[request_id] = watcher
 
@@ -173,3 +202,11 @@ class Exchange(Conversation):
 
     def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         start_task(function)
+
+
+def _nothing() -> None:
+    return
+
+
+def _unused(event: Event) -> Any:
+    return None

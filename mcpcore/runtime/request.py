@@ -154,6 +154,7 @@ class Request(Message):
     def provide(self, injection: Injection) -> Any:
         """Return the value for an injected parameter; None where this request has no way back to its client."""
         server = self.session.server
+        self.session.note_loop()
         if injection.demand >= Demand.FULL and not self._has(injection.demand):
             return None
         make = server.injections.get(injection.kind)

@@ -229,7 +229,7 @@ class Server:
         session.driver = driver = Driver(
             session.connection, channel, self.limits, self._handle(session), partial(self._observe, session)
         )
-        self._sessions.add(session)
+        self.track(session)
         try:
             await driver.run()
         finally:
@@ -242,7 +242,7 @@ class Server:
             session = self._exchange_session(channel.info, channel, self._admission)
         elif slot.state is None:
             session = slot.state = self._exchange_session(channel.info, slot, Admission(self.limits))
-            self._sessions.add(session)
+            self.track(session)
         else:
             session = slot.state
         try:
@@ -250,11 +250,21 @@ class Server:
         finally:
             if session in self._sessions and (slot is None or session.connection.session is None):
                 self.forget(session)  # it stood for itself, or was never initialised
+            if slot is None:
+                session.driver.release()
 
     def _exchange_session(self, info: ChannelInfo, outlet: Outlet, admission: Admission) -> Session:
         session = self._session(info)
         observe = partial(self._observe, session)
-        session.driver = Exchange(session.connection, outlet, self.limits, admission, self._handle(session), observe)
+        session.driver = Exchange(
+            session.connection,
+            outlet,
+            self.limits,
+            admission,
+            self._handle(session),
+            observe,
+            self._dispatcher.may_wait,
+        )
         return session
 
     def _session(self, info: ChannelInfo) -> Session:
@@ -285,7 +295,8 @@ class Server:
             session.driver.spawn(partial(self._dispatcher.receive, Notification(session, notification)))
 
     def track(self, session: Session) -> None:
-        """Have changes published to ``session``: it has subscribed."""
+        """Have changes published to ``session``, by any thread."""
+        session.note_loop()
         self._sessions.add(session)
 
     def forget(self, session: Session) -> None:

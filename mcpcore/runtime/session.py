@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio.from_thread
-import anyio.lowlevel
+from anyio.lowlevel import EventLoopToken, current_token
 
 from mcpcore.protocol.server import ServerConnection
 from mcpcore.types._base import Object
@@ -42,7 +42,12 @@ class Session:
         self._visits: dict[str, None] = {}  # ids, oldest first
         self._callbacks: list[Callable[[], Any]] = []
         self._thread = threading.get_ident()
-        self._loop = anyio.lowlevel.current_token()
+        self._loop: EventLoopToken | None = None
+
+    def note_loop(self) -> None:
+        """Remember the event loop, for threads that anyio has not started. Called before they can know of the session."""
+        if self._loop is None:
+            self._loop = current_token()
 
     @property
     def is_on_loop(self) -> bool:

@@ -156,7 +156,7 @@ def test_a_large_meta_is_read_and_not_kept() -> None:
         (event,) = connection.receive(request("tools/list", number, meta=large))
         assert isinstance(event, RequestReceived) and event.caller is not None
         assert event.caller == Caller(None, ClientCapabilities(), "2026-07-28", Era.MODERN)
-    assert len(connection._meta._last[0]) < 5000
+    assert len(connection.config.meta._last[0]) < 5000
 
 
 def test_meta_is_handed_on_raw_with_every_member() -> None:

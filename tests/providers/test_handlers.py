@@ -244,6 +244,71 @@ async def test_a_def_belongs_into_a_thread_unless_it_says_that_it_does_not_block
     assert read(await run(inline, PARAMS["tool"](None))) == ["true"]
 
 
+async def computes(a: int) -> int:
+    return a + 1
+
+
+async def awaits() -> None:
+    await anyio.lowlevel.checkpoint()
+
+
+async def iterates() -> list[int]:
+    return [item async for item in given()]
+
+
+async def enters() -> None:
+    async with Busy():
+        """Nothing."""
+
+
+async def given() -> AsyncIterator[int]:
+    yield 1
+
+
+class Busy:
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def method(self) -> None: ...
+
+    async def __call__(self) -> None: ...
+
+
+@functools.wraps(computes)
+async def wrapper(a: int) -> int:
+    return await computes(a)
+
+
+def defers() -> Awaitable[None]:
+    return awaits()
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "never_waits"),
+    [
+        (computes, {}, True),
+        (computes, {"timeout": 1.0}, False),
+        (Busy().method, {}, True),
+        (Busy(), {"name": "busy"}, False),  # its code is not looked for
+        (functools.partial(computes, 1), {"name": "partial"}, False),
+        (awaits, {}, False),
+        (iterates, {}, False),
+        (enters, {}, False),
+        (given, {}, False),
+        (wrapper, {}, False),
+        (defers, {}, False),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_an_async_def_in_which_nothing_is_awaited_never_waits(
+    function: Any, options: dict[str, Any], never_waits: bool
+) -> None:
+    registry = Registry()
+    handler = registry.add_tool(function, **options)
+    assert handler is not None and handler.never_waits is never_waits
+
+
 def test_thread_is_for_def() -> None:
     async def function() -> None: ...
 

@@ -44,10 +44,9 @@ async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
     """
     if not is_json(headers.get("content-type")):
         raise Refusal(415, "send a JSON-RPC message as Content-Type: application/json")
-    too_large = Refusal(413, f"a message has at most {limit} bytes")
     announced = headers.get("content-length")
     if announced is not None and announced.isdecimal() and int(announced) > limit:
-        raise too_large
+        raise _too_large(limit)
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -58,9 +57,13 @@ async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
         chunks.append(chunk)
         size += len(chunk)
         if size > limit:
-            raise too_large
+            raise _too_large(limit)
         if not message.get("more_body", False):
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _too_large(limit: int) -> Refusal:
+    return Refusal(413, f"a message has at most {limit} bytes")
 
 
 def below_mount(scope: Scope) -> tuple[str, str]:

@@ -86,7 +86,8 @@ class StreamableHTTPApp(Application):
         return below == self._path or bool(root and not below)
 
     async def _serve(self, request: HTTPRequest) -> None:
-        await self.sessions.sweep()
+        if self.sessions.has_idle:
+            await self.sessions.sweep()
         method = request.scope["method"]
         if method == "POST":
             await self._post(request)

@@ -189,12 +189,18 @@ class Sessions:
 
     async def sweep(self) -> None:
         """End sessions that nobody has used for long. One whose client waits for something is in use."""
-        now = self._clock()
         for _ in range(_AT_A_TIME):
-            session = next(iter(self._sessions.values()), None)
-            if session is None or session.last_used + self._limits.session_idle > now:
+            if not self.has_idle:
                 return
+            session = next(iter(self._sessions.values()))
             if session.is_in_use:
                 self.touch(session)
             else:
                 await self.end(session)
+
+    @property
+    def has_idle(self) -> bool:
+        """Some session has not been used for long."""
+        for session in self._sessions.values():
+            return session.last_used + self._limits.session_idle <= self._clock()
+        return False
