@@ -112,7 +112,7 @@ class Notification(Message):
 class Request(Message):
     """A request of a client. Made by the server for each; handlers see it as ``ctx.request``."""
 
-    __slots__ = ("_answers", "_asked", "_meta", "_waiting")
+    __slots__ = ("_answers", "_asked", "_is_over", "_meta", "_waiting")
 
     event: RequestReceived
 
@@ -121,6 +121,7 @@ class Request(Message):
         self._meta: RequestMeta | None = None
         self._answers: dict[str, Raw] | None = None
         self._asked: dict[str, int] | None = None
+        self._is_over = False
         self._waiting: set[anyio.CancelScope] | None = None
 
     # -- facts ---------------------------------------------------------------------------------------------------
@@ -146,8 +147,8 @@ class Request(Message):
 
     @property
     def is_open(self) -> bool:
-        """The client still waits for the answer."""
-        return self.session.connection.is_open(self.event.id)
+        """The client still waits for the answer: to this request, not to a later one that has its id."""
+        return not self._is_over and self.session.connection.is_open(self.event.id)
 
     # -- what handlers are given -----------------------------------------------------------------------------------
 
@@ -186,7 +187,7 @@ class Request(Message):
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> bool:
         """Queue a log message. Returns whether the client wants it."""
-        return self.session.connection.send_log(self.event.id, level, data, logger)
+        return not self._is_over and self.session.connection.send_log(self.event.id, level, data, logger)
 
     # -- asking the client -----------------------------------------------------------------------------------------
 
@@ -208,7 +209,9 @@ class Request(Message):
             PeerError: It answered with an error (legacy).
             McpError: What it answered does not fit the question (modern).
             InvalidValue: The same (legacy).
+            ConnectionLost: The request is over.
         """
+        self._require_open()
         for question in questions.values():
             self.require(question)
         version = self.caller.version
@@ -227,6 +230,10 @@ class Request(Message):
         if missing:
             raise self._lacking(missing)
         self._require_way_back()
+
+    def _require_open(self) -> None:
+        if self._is_over:
+            raise ConnectionLost("the request that asks has been answered or cancelled")
 
     def _require_way_back(self) -> None:
         if self.caller.era is Era.MODERN:
@@ -253,6 +260,7 @@ class Request(Message):
             ConnectionLost: The connection ended first.
         """
         driver, connection = self.session.driver, self.session.connection
+        self._require_open()
         if isinstance(params, ElicitParams) and params.elicitation_id is not None:
             self.session.visits(params.elicitation_id)
         answer = await driver.request(lambda: connection.send_request(method, params, related_to=self.event.id))
@@ -374,7 +382,8 @@ class Request(Message):
                 self._waiting.discard(scope)
 
     def abandon(self) -> None:
-        """The request has been cancelled: threads that still work for it must not wait for the client any more."""
+        """The request is over: what still works for it must neither wait for the client any more nor speak to it."""
+        self._is_over = True
         for scope in self._waiting or ():
             scope.cancel()
 

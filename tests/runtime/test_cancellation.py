@@ -12,13 +12,14 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from mcpcore import Client, Context, Depends, Progress, RequestTimeout, Server, SyncContext
+from mcpcore import Client, ConnectionLost, Context, Depends, Progress, RequestTimeout, Server, SyncContext
 from mcpcore.limits import Limits
 from tests.support.wires import MODERN, Peer, Scripted, connected
 
 pytestmark = pytest.mark.anyio
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
+LOUD = {"io.modelcontextprotocol/logLevel": "debug"}
 
 
 class Watched:
@@ -112,6 +113,18 @@ class Watched:
             ctx.progress(1)
             ctx.info("gone")
             self.seen.set()
+            return "late"
+
+        @server.tool
+        def block_and_report(ctx: SyncContext) -> str:
+            self._enter_from_thread()
+            self.release.wait(10)
+            ctx.progress(1)
+            ctx.info("late")
+            try:
+                ctx.elicit("Late?", {"type": "object", "properties": {}})
+            except ConnectionLost:
+                self.seen.set()
             return "late"
 
         @server.tool
@@ -228,6 +241,24 @@ async def test_a_thread_can_see_that_nobody_waits_and_can_send_nothing_more(era:
         with anyio.fail_after(5):
             await anyio.to_thread.run_sync(watched.seen.wait)
         assert await peer.is_quiet()
+
+
+@ERAS
+async def test_an_abandoned_thread_cannot_speak_for_a_later_request_with_its_id(era: str) -> None:
+    watched = Watched()
+    async with connected(watched.server) as peer:
+        id = await start(peer, watched, era, "block_and_report", progressToken=1, **LOUD)
+        await cancel(peer, id)
+        assert await peer.is_quiet()
+        watched.started = anyio.Event()
+        version = MODERN if era == "modern" else "2025-11-25"
+        await peer.start("tools/call", {"name": "wait"}, era=version, id=id, progressToken=2, **LOUD)
+        with anyio.fail_after(5):
+            await watched.started.wait()
+            watched.release.set()
+            assert await anyio.to_thread.run_sync(watched.seen.wait, 5)
+        assert await peer.is_quiet()
+        await cancel(peer, id)
 
 
 async def test_a_question_to_a_legacy_client_is_withdrawn_with_the_call_that_asked_it() -> None:

@@ -51,9 +51,17 @@ class Peer:
                     self._inbox.append(message)
         return self._inbox.pop(0)
 
-    async def start(self, method: str, params: dict[str, Any] | None = None, *, era: str = MODERN, **meta: Any) -> int:
+    async def start(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        *,
+        era: str = MODERN,
+        id: int | None = None,
+        **meta: Any,
+    ) -> int:
         """Send a request and return its id. Modern requests get the ``_meta`` that they need."""
-        id = next(self._ids)
+        id = next(self._ids) if id is None else id
         given = dict(params or {})
         if era == MODERN:
             meta = {
