@@ -19,8 +19,7 @@ TOKENS = {
 }
 
 
-@pytest.fixture
-def call() -> Caller:
+def protected(**options: Any) -> Caller:
     auth = ResourceServer(
         StaticTokenVerifier(TOKENS),
         resource="https://mcp.example.com/mcp",
@@ -40,7 +39,12 @@ def call() -> Caller:
         """Needs another scope."""
         return "written"
 
-    return Caller(server.http_app(allowed_hosts=["mcp.example.com", "localhost"]))
+    return Caller(server.http_app(allowed_hosts=["mcp.example.com", "localhost"], **options))
+
+
+@pytest.fixture
+def call() -> Caller:
+    return protected()
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -136,3 +140,60 @@ async def test_a_session_belongs_to_its_principal_and_not_to_its_token(call: Cal
     assert (await call.post(ping, {**session, **bearer("t-bob")})).status == 404
     assert (await call.call("DELETE", headers={**session, **bearer("t-bob")})).status == 404
     assert (await call.post(ping, {**session, **bearer("t-alice")})).status == 200
+
+
+async def test_a_page_of_an_allowed_origin_can_find_out_how_to_get_a_token_and_call() -> None:
+    call = protected(cors=True, allowed_origins=["https://app.example.com"])
+    page = {"origin": "https://app.example.com"}
+    wanted = "authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id"
+    asked = {"access-control-request-method": "POST", "access-control-request-headers": wanted}
+    preflight = await call.call("OPTIONS", headers={**page, **asked})
+    assert 200 <= preflight.status < 300
+    assert preflight.headers["access-control-allow-origin"] == page["origin"]
+    assert preflight.headers["access-control-allow-headers"] == wanted
+    assert preflight.headers["access-control-allow-methods"] == "POST, GET, DELETE"
+
+    refused = await call.post(request("ping"), page)
+    forbidden = await call.post(request("ping"), {**page, **bearer("t-none")})
+    opened = await call.post(initialize(), {**page, **bearer("t-alice")})
+    session = {**page, **bearer("t-alice"), "mcp-session-id": opened.headers["mcp-session-id"]}
+    message, fields = modern("tools/call", {"name": "write"})
+    denied = await call.post(message, {**fields, **page, **bearer("t-alice")})
+    unknown = await call.post(request("nothing"), session)
+    ended = await call.call("DELETE", headers=session)
+    lost = await call.post(request("ping"), session)
+    responses = (refused, forbidden, opened, denied, unknown, ended, lost)
+    assert [response.status for response in responses] == [401, 403, 200, 403, 200, 200, 404]
+    for response in responses:
+        assert response.headers["access-control-allow-origin"] == page["origin"]
+        assert response.headers["access-control-expose-headers"] == "Mcp-Session-Id, WWW-Authenticate"
+
+
+async def test_without_cors_nothing_about_origins_is_said_but_by_the_metadata(call: Caller) -> None:
+    page = {"origin": "https://mcp.example.com"}
+    message, fields = modern("tools/list")
+    for response in (
+        await call.call("OPTIONS", headers=page),
+        await call.post(message, {**fields, **page}),
+        await call.post(message, {**fields, **page, **bearer("t-alice")}),
+    ):
+        assert not any(name.startswith("access-control-") for name in response.headers)
+
+
+async def test_nobody_but_the_owner_can_come_back_for_what_a_session_missed(call: Caller) -> None:
+    opened = await call.post(initialize(), bearer("t-alice"))
+    session = {
+        "accept": "text/event-stream",
+        "mcp-session-id": opened.headers["mcp-session-id"],
+        "last-event-id": "p1-1",
+    }
+    stolen = await call.call("GET", headers={**session, **bearer("t-bob")})
+    unknown = await call.call("GET", headers={**session, **bearer("t-alice")})
+    assert (stolen.status, "session does not exist" in stolen.json()["error"]["message"]) == (404, True)
+    assert (unknown.status, "event 'p1-1' is not known" in unknown.json()["error"]["message"]) == (404, True)
+
+
+async def test_session_ids_cannot_be_guessed(call: Caller) -> None:
+    ids = {(await call.post(initialize(), bearer("t-alice"))).headers["mcp-session-id"] for _ in range(50)}
+    assert len(ids) == 50
+    assert all(len(id) >= 22 and all("!" <= character <= "~" for character in id) for id in ids)  # 128 bits in base64

@@ -112,6 +112,12 @@ def test_without_cors_and_without_an_origin_nothing_is_told() -> None:
     assert Guard(cors=True).cors_headers({}) == []
 
 
+def test_a_page_of_another_origin_is_told_nothing_not_even_why() -> None:
+    for origin in ("https://evil.example.com", "null", ""):
+        for preflight in (False, True):
+            assert Guard(cors=True).cors_headers({"origin": origin}, preflight=preflight) == []
+
+
 @pytest.mark.parametrize(
     ("host", "expected"), [("127.0.0.1", True), ("127.1.2.3", True), ("::1", True), ("0.0.0.0", False)]
 )

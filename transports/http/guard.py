@@ -48,7 +48,7 @@ class Guard(Struct, frozen=True):
     def cors_headers(self, headers: Mapping[str, str], *, preflight: bool = False) -> list[tuple[bytes, bytes]]:
         """Return the header fields that let a page of an allowed origin read the answer."""
         origin = headers.get("origin")
-        if not self.cors or origin is None:
+        if not self.cors or origin is None or not self._is_allowed_origin(origin):
             return []
         fields = [
             (b"access-control-allow-origin", origin.encode("latin-1")),
