@@ -28,6 +28,9 @@ import anyio
 
 __all__ = ["CAN_WAIT", "Input", "Output", "read_on"]
 
+PIPE_CAPACITY: Final = 1024 * 1024
+"""Bytes that a pipe may be made to hold: the most that Linux gives without privileges."""
+
 CAN_WAIT: Final = sys.platform != "win32"
 """Whether the system can wait for pipes."""
 
@@ -168,10 +171,12 @@ class _Access:
     def to_descriptor(cls, fd: int, flags: int, *, shared: bool) -> "_Access":
         if not CAN_WAIT:
             return cls(fd, _Way.THREAD)
+        mode = os.fstat(fd).st_mode
+        if stat.S_ISFIFO(mode):
+            _enlarge(fd)
         if not shared:
             os.set_blocking(fd, False)
             return cls(fd, _Way.TRY)
-        mode = os.fstat(fd).st_mode
         if stat.S_ISSOCK(mode):
             return cls(fd, _Way.TRY, sock=_socket_on(fd))
         if not stat.S_ISFIFO(mode) and not os.isatty(fd):
@@ -194,6 +199,16 @@ class _Access:
             self.socket.close()
         elif self.opened is not None:
             os.close(self.opened)
+
+
+def _enlarge(fd: int) -> None:
+    """Let a pipe hold a long message in one piece, where the system allows it; it costs memory only while it is full."""
+    import fcntl
+
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_CAPACITY)
+    except (AttributeError, OSError):
+        pass  # not Linux; or this user's pipes have too much already
 
 
 def _is_writable(fd: int) -> bool:

@@ -11,7 +11,7 @@ import anyio.lowlevel
 from mcpcore.abc import ChannelInfo
 from mcpcore.protocol.framing import MAX_MESSAGE_SIZE, LineDecoder
 from mcpcore.protocol.messages import Incoming, Outgoing, RequestScope
-from mcpcore.transports._descriptors import Input, Output
+from mcpcore.transports._descriptors import PIPE_CAPACITY, Input, Output
 from mcpcore.transports._wakeup import Wakeup, running_asyncio_loop
 from mcpcore.transports.lines import to_incoming, to_lines
 
@@ -22,7 +22,7 @@ __all__ = ["StdioChannel"]
 
 _READ_SIZE: Final = 64 * 1024  # what a pipe holds; memory beyond 128 KiB would be mapped anew for each read
 _READ_AHEAD: Final = 1024 * 1024  # bytes read before anybody asks for them
-_PIPE_CAPACITY: Final = 1024 * 1024  # the most that Linux gives without privileges
+_LARGE: Final = 64 * 1024  # bytes of a message from which on a second write costs less than a copy
 
 
 class StdioChannel:
@@ -67,14 +67,17 @@ class StdioChannel:
         return messages
 
     async def send(self, messages: list[Outgoing]) -> None:
-        """See `Channel.send`. One write; cancelled, it may have written a part, so only close the channel then."""
+        """See `Channel.send`. Cancelled, it may have written a part, so only close the channel then."""
         if self._closed:
             raise anyio.ClosedResourceError
-        if data := to_lines(messages):
-            try:
+        large = len(messages) == 1 and len(messages[0].data) >= _LARGE
+        try:
+            if large:
+                await self._output.send_all(messages[0].data)
+            if data := b"\n" if large else to_lines(messages):
                 await self._output.send_all(data)
-            except OSError as error:
-                raise anyio.BrokenResourceError from error
+        except OSError as error:
+            raise anyio.BrokenResourceError from error
 
     async def aclose(self) -> None:
         """See `Channel.aclose`. Does not wait."""
@@ -89,9 +92,7 @@ class StdioChannel:
         """Take what is there for all that will come, although somebody else may hold the other end open."""
         if self._closed:
             return
-        for _ in range(_PIPE_CAPACITY // _READ_SIZE):
-            if not self._read():
-                break
+        self._read_all()
         if not self._at_eof:
             self._at_eof = True
             self._arrived += to_incoming(self._decoder.receive_eof(), self._scope)
@@ -134,11 +135,17 @@ class StdioChannel:
         self._arrival.wake()
 
     def _on_readable(self) -> None:
-        self._read()
+        self._read_all()
         if self._at_eof or self._error is not None or (self._arrived and self._arrived_bytes > _READ_AHEAD):
             self._unwatch()
         elif self._arrived:
             self._arrival.wake()
+
+    def _read_all(self) -> None:
+        """Read what there is, without waiting, but no more than a pipe holds."""
+        for _ in range(PIPE_CAPACITY // _READ_SIZE):
+            if not self._read():
+                return
 
     def _read(self) -> bool:
         """Read once, without waiting. Returns whether another read may find more."""
@@ -157,4 +164,4 @@ class StdioChannel:
         if found:
             self._arrived += to_incoming(found, self._scope)
         self._arrived_bytes += len(data)
-        return not self._at_eof
+        return len(data) == _READ_SIZE

@@ -28,7 +28,34 @@ __all__ = [
 MAX_MESSAGE_SIZE: Final = 64 * 1024 * 1024
 """Bytes of one message, unless a decoder is told otherwise."""
 
+_MOST_PIECES: Final = 64
 _BOM: Final = b"\xef\xbb\xbf"
+
+
+class _Held:
+    """The start of a line whose end has not come. A few pieces are joined once; many small ones as they come."""
+
+    __slots__ = ("_joined", "_pieces", "size")
+
+    def __init__(self) -> None:
+        self._joined = bytearray()
+        self._pieces: list[bytes] = []
+        self.size = 0
+
+    def add(self, data: bytes) -> None:
+        self.size += len(data)
+        self._pieces.append(data)
+        if len(self._pieces) > _MOST_PIECES:
+            self._joined += b"".join(self._pieces)
+            self._pieces.clear()
+
+    def take(self) -> bytes:
+        """Return all of it and be empty again."""
+        line = b"".join((self._joined, *self._pieces))
+        self._joined = bytearray()
+        self._pieces.clear()
+        self.size = 0
+        return line
 
 
 # -- lines -------------------------------------------------------------------------------------------------------
@@ -48,16 +75,19 @@ class LineDecoder:
 
     def __init__(self, max_size: int = MAX_MESSAGE_SIZE) -> None:
         self._max_size = max_size
-        self._held = bytearray()  # the start of a line whose end has not come
+        self._held = _Held()
         self._skipping = False  # that line is too long, which has been reported
         self._at_start = True
 
     def receive(self, data: bytes) -> list[bytes | RemoteProtocolError]:
         """Take the next bytes of the stream, return the lines that they complete, in order."""
+        found: list[bytes | RemoteProtocolError] = []
+        if b"\n" not in data:  # `split` would find that out at a third of the speed
+            self._hold(data, found)
+            return found
         lines = data.split(b"\n")
         rest = lines.pop()
-        found: list[bytes | RemoteProtocolError] = []
-        if lines and (self._held or self._skipping or self._at_start):
+        if lines and (self._held.size or self._skipping or self._at_start):
             self._end_line(lines.pop(0), found)
         if lines:
             if len(data) <= self._max_size and b"\r" not in data and data.isascii():
@@ -78,20 +108,19 @@ class LineDecoder:
     def _hold(self, data: bytes, found: list[bytes | RemoteProtocolError]) -> None:
         if self._skipping:
             return
-        if len(self._held) + len(data) > self._max_size:
-            self._held = bytearray()
+        if self._held.size + len(data) > self._max_size:
+            self._held = _Held()
             self._skipping = True
             found.append(_too_long("message", self._max_size))
         else:
-            self._held += data
+            self._held.add(data)
 
     def _end_line(self, data: bytes, found: list[bytes | RemoteProtocolError]) -> None:
         """End the line that is held with ``data``."""
         self._hold(data, found)
         if not self._skipping:
-            line = bytes(self._held)
+            line = self._held.take()
             self._add_line(line.removeprefix(_BOM) if self._at_start else line, found)
-            self._held = bytearray()
         self._skipping = False
         self._at_start = False
 
@@ -163,7 +192,7 @@ class SSEDecoder:
     def __init__(self, max_event_size: int = MAX_MESSAGE_SIZE) -> None:
         self._max_size = max_event_size
         self._max_line = max_event_size + len(_LONGEST_FIELD)
-        self._held = bytearray()  # the start of a line whose end has not come
+        self._held = _Held()
         self._at_start = True
         self._after_cr = False  # the last byte was a CR; an LF now belongs to it
         self._skipping_line = False
@@ -187,7 +216,7 @@ class SSEDecoder:
         *lines, rest = data.split(b"\n")
         found: list[ServerSentEvent | RemoteProtocolError] = []
         for line in lines:
-            if self._held or self._skipping_line or self._at_start:
+            if self._held.size or self._skipping_line or self._at_start:
                 self._end_line(line, found)
             else:
                 self._add_line(line, found)
@@ -197,24 +226,23 @@ class SSEDecoder:
 
     def receive_eof(self) -> None:
         """Take the end of the stream. An event without its blank line is dropped: nobody knows what it lacks."""
-        self._held = bytearray()
+        self._held = _Held()
         self._clear()
 
     def _hold(self, data: bytes, found: list[ServerSentEvent | RemoteProtocolError]) -> None:
         if self._skipping_line:
             return
-        if len(self._held) + len(data) > self._max_line:
-            self._held = bytearray()
+        if self._held.size + len(data) > self._max_line:
+            self._held = _Held()
             self._skipping_line = True
             self._skip_event(found)
         else:
-            self._held += data
+            self._held.add(data)
 
     def _end_line(self, data: bytes, found: list[ServerSentEvent | RemoteProtocolError]) -> None:
         self._hold(data, found)
         if not self._skipping_line:
-            line = bytes(self._held)
-            self._held = bytearray()
+            line = self._held.take()
             self._add_line(line.removeprefix(_BOM) if self._at_start else line, found)
         self._skipping_line = False
         self._at_start = False

@@ -1,6 +1,7 @@
 """The channel on two descriptors, and every kind of descriptor that it may be given."""
 
 import asyncio
+import fcntl
 import os
 import pty
 import socket
@@ -358,6 +359,18 @@ async def test_a_message_that_is_larger_than_all_buffers_arrives() -> None:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(client.send, [note(message)])
                 assert [incoming.data for incoming in await server.receive()] == [message]
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_GETPIPE_SZ"), reason="only Linux tells")
+async def test_pipes_hold_a_long_message_in_one_piece_where_the_system_allows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with pipes() as (client, server):
+        assert [fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ) for fd in (client._input.fd, server._input.fd)] == [1024 * 1024] * 2
+    monkeypatch.setattr(fcntl, "fcntl", Mock(side_effect=PermissionError))
+    async with pipes() as (client, server):
+        await client.send([Outgoing(b"{}", Kind.REQUEST)])
+        assert [message.data for message in await server.receive()] == [b"{}"]
 
 
 async def test_a_bad_line_arrives_as_the_problem_to_answer_and_the_next_ones_are_read() -> None:
