@@ -2,9 +2,9 @@
 
 import anyio
 
+from mcpcore._wakeup import Wakeup
 from mcpcore.abc import ChannelInfo
 from mcpcore.protocol.messages import Incoming, Outgoing, RequestScope
-from mcpcore.transports._wakeup import Wakeup
 
 __all__ = ["MemoryChannel", "memory_pair"]
 

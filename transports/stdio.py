@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.lowlevel
 
+from mcpcore._wakeup import Wakeup, asyncio_loop
 from mcpcore.abc import ChannelInfo
 from mcpcore.protocol.framing import MAX_MESSAGE_SIZE, LineDecoder
 from mcpcore.protocol.messages import Incoming, Outgoing, RequestScope
 from mcpcore.transports._descriptors import PIPE_CAPACITY, Input, Output
-from mcpcore.transports._wakeup import Wakeup, running_asyncio_loop
 from mcpcore.transports.lines import to_incoming, to_lines
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class StdioChannel:
         self._error: OSError | None = None
         self._closed = False
         self._arrival = Wakeup()
-        self._loop: asyncio.AbstractEventLoop | None = running_asyncio_loop()
+        self._loop: asyncio.AbstractEventLoop | None = asyncio_loop()
         self._watched = False
 
     async def receive(self) -> list[Incoming]:

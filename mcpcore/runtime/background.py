@@ -12,7 +12,9 @@ from typing import Any, Final, cast
 
 import anyio
 
-__all__ = ["Background", "asyncio_loop", "start_task", "unwrap"]
+from mcpcore._wakeup import asyncio_loop
+
+__all__ = ["Background", "start_task", "unwrap"]
 
 _inside: Final[contextvars.ContextVar[tuple["Background", ...]]] = contextvars.ContextVar("mcpcore.background")
 
@@ -78,14 +80,6 @@ def unwrap(error: BaseException) -> BaseException:
         elif type(first).__name__ not in ("CancelledError", "Cancelled"):  # of asyncio and trio, also after their end
             return first
     return error
-
-
-def asyncio_loop() -> Any:
-    """The running asyncio loop; None on other backends, even one that is asyncio's guest. Does not import asyncio."""
-    asyncio: Any = sys.modules.get("asyncio")
-    if asyncio is None or anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
-        return None
-    return asyncio.get_running_loop()
 
 
 _tasks: set[Any] = set()  # the event loop itself holds tasks weakly

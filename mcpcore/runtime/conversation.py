@@ -8,12 +8,13 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.lowlevel
 from msgspec import UNSET
 
+from mcpcore._wakeup import Wakeup
 from mcpcore.exceptions import ConnectionLost, MCPCoreError, PeerError
 from mcpcore.limits import Limits
 from mcpcore.protocol.connection import Connection
@@ -31,6 +32,9 @@ from mcpcore.protocol.events import (
 )
 from mcpcore.protocol.messages import Outgoing
 from mcpcore.types.jsonrpc import ErrorData, RequestId
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Answer", "Conversation", "Handle", "Turn", "peer_error"]
 
@@ -78,6 +82,7 @@ class Conversation:
         self._taken = 0  # how many of them the peer must have read, because it answered what stands there
         self._broken: BaseException | None = None
         self._has_ended = False
+        self._loop: asyncio.AbstractEventLoop | None = None  # asyncio's own, where it pays to know it
 
     # -- what the two kinds add ------------------------------------------------------------------------------------
 
@@ -215,19 +220,18 @@ class Conversation:
         if self._has_ended:
             raise self.lost()
         request_id = send()
-        waiter = self._waiters[request_id] = _Waiter(with_progress=on_progress is not None)
+        waiter = self._waiters[request_id] = _Waiter(self._loop, with_progress=on_progress is not None)
         sent = self._sent + self.connection.queued_bytes
         try:
             if sent - self._taken <= _ROOM:
                 await self.flush()
             else:  # a peer that does not read would let this task wait, timeout or no timeout
                 self.wake_writer()
-            with anyio.fail_after(timeout):
-                while (progress := await waiter.wait()) is not None:
-                    if on_progress is not None:
-                        await on_progress(progress)
-                    # asyncio delivers no cancellation to a task that is always just being woken: a flood would shield it.
-                    await anyio.lowlevel.checkpoint_if_cancelled()
+            if on_progress is None and self._loop is not None:
+                await _in_time(waiter, timeout, self._loop)
+            else:
+                with anyio.fail_after(timeout):
+                    await _told(waiter, on_progress)
             answer = waiter.answer()
             self._taken = max(self._taken, sent)
             return answer
@@ -248,15 +252,37 @@ class Conversation:
                 waiter.fail(self.lost())
 
 
+async def _told(waiter: "_Waiter", on_progress: Callable[[ProgressReceived], Awaitable[None]] | None) -> None:
+    """Wait for the answer, and hand on what progress comes before it."""
+    while (progress := await waiter.wait()) is not None:
+        if on_progress is not None:
+            await on_progress(progress)
+        # asyncio delivers no cancellation to a task that is always just being woken: a flood would shield it.
+        await anyio.lowlevel.checkpoint_if_cancelled()
+
+
+async def _in_time(waiter: "_Waiter", timeout: float | None, loop: "asyncio.AbstractEventLoop") -> None:
+    """Wait for the answer, which nothing comes before; asyncio's timers cost much less than a cancel scope."""
+    timer = None if timeout is None else loop.call_later(timeout, waiter.expire)
+    try:
+        await waiter.wait()
+    finally:
+        if timer is not None:
+            timer.cancel()
+    if waiter.pending:
+        raise TimeoutError
+
+
 class _Waiter:
     """The answer to one request of ours, and the progress that comes before it. Awaited by one task."""
 
-    __slots__ = ("_answer", "_error", "_event", "_progress")
+    __slots__ = ("_answer", "_arrival", "_error", "_has_expired", "_progress")
 
-    def __init__(self, *, with_progress: bool) -> None:
-        self._event = anyio.Event()
+    def __init__(self, loop: "asyncio.AbstractEventLoop | None", *, with_progress: bool) -> None:
+        self._arrival = Wakeup(loop)
         self._answer: Answer | None = None
         self._error: BaseException | None = None
+        self._has_expired = False
         self._progress: deque[ProgressReceived] | None = deque() if with_progress else None
 
     @property
@@ -266,24 +292,27 @@ class _Waiter:
     def push(self, progress: ProgressReceived) -> None:
         if self._progress is not None:
             self._progress.append(progress)
-            self._event.set()
+            self._arrival.wake()
 
     def set(self, answer: Answer) -> None:
         self._answer = answer
-        self._event.set()
+        self._arrival.wake()
 
     def fail(self, error: BaseException) -> None:
         self._error = error
-        self._event.set()
+        self._arrival.wake()
+
+    def expire(self) -> None:
+        """Have `wait` return although nothing has come."""
+        self._has_expired = True
+        self._arrival.wake()
 
     async def wait(self) -> ProgressReceived | None:
         """Return the next progress, or None when the answer is there and all progress has been handed out."""
         while not self._progress:
-            if not self.pending:
+            if self._has_expired or not self.pending:
                 return None
-            if self._event.is_set():
-                self._event = anyio.Event()
-            await self._event.wait()
+            await self._arrival.wait()
         return self._progress.popleft()
 
     def answer(self) -> Answer:

@@ -19,6 +19,7 @@ from typing import Any, Final
 import anyio
 from anyio.abc import TaskGroup
 
+from mcpcore._wakeup import asyncio_loop
 from mcpcore.abc import Channel
 from mcpcore.exceptions import MCPCoreError
 from mcpcore.limits import Limits
@@ -54,6 +55,7 @@ class Driver(Conversation):
         observe: Callable[[Event], None],
     ) -> None:
         super().__init__(connection, limits, handle, observe)
+        self._loop = asyncio_loop()
         self._channel = channel
         self._tasks: TaskGroup | None = None
         self._messages: deque[Incoming] = deque()

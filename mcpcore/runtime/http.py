@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import anyio
 from anyio.abc import SocketAttribute, TaskStatus
 
+from mcpcore._wakeup import asyncio_loop
 from mcpcore.exceptions import TransportError
-from mcpcore.runtime.background import asyncio_loop, unwrap
+from mcpcore.runtime.background import unwrap
 from mcpcore.runtime.session import Session
 from mcpcore.transports.http.application import Application
 from mcpcore.transports.http.eventlog import EventLogFactory

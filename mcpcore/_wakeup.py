@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import asyncio
 
 
-def running_asyncio_loop() -> "asyncio.AbstractEventLoop | None":
+def asyncio_loop() -> "asyncio.AbstractEventLoop | None":
     """Return the loop when the caller runs on asyncio, None on any other event loop.
 
     Nothing is imported for it, and that asyncio has a running loop does not suffice: trio can be its guest.
@@ -29,15 +29,17 @@ class Wakeup:
 
     __slots__ = ("_loop", "_loop_is_known", "_waiter")
 
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._loop_is_known = False  # only a task that waits is sure to run on the loop
+    def __init__(self, loop: "asyncio.AbstractEventLoop | None" = None) -> None:
+        self._loop = loop
+        self._loop_is_known = (
+            loop is not None
+        )  # else it is looked for by the task that waits, which is sure to run on it
         self._waiter: asyncio.Future[None] | anyio.Event | None = None
 
     async def wait(self) -> None:
         """Wait for the next `wake`. It may come for nothing: look again at what was waited for."""
         if not self._loop_is_known:
-            self._loop, self._loop_is_known = running_asyncio_loop(), True
+            self._loop, self._loop_is_known = asyncio_loop(), True
         try:
             if self._loop is None:
                 self._waiter = event = anyio.Event()

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from mcpcore.transports._wakeup import Wakeup, running_asyncio_loop
+from mcpcore._wakeup import Wakeup, asyncio_loop
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +29,7 @@ async def test_waking_nobody_is_forgotten() -> None:
 
 
 async def test_the_loop_is_asyncios_only_where_asyncio_runs_the_task(anyio_backend: str) -> None:
-    assert (running_asyncio_loop() is not None) == (anyio_backend == "asyncio")
+    assert (asyncio_loop() is not None) == (anyio_backend == "asyncio")
 
 
 def test_a_guest_on_asyncio_is_not_asyncio() -> None:
@@ -38,7 +38,7 @@ def test_a_guest_on_asyncio_is_not_asyncio() -> None:
     import trio
 
     async def guest() -> object:
-        return running_asyncio_loop()
+        return asyncio_loop()
 
     async def host() -> object:
         loop = asyncio.get_running_loop()
