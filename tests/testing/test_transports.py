@@ -10,7 +10,7 @@ import pytest
 
 from mcpcore.abc import Channel
 from mcpcore.protocol.messages import Incoming, Kind, Outgoing
-from mcpcore.testing.transports import check_transport
+from mcpcore.testing.transports import Promises, Way, check_transport
 from mcpcore.transports.memory import memory_pair
 
 pytestmark = pytest.mark.anyio
@@ -177,3 +177,45 @@ async def test_a_channel_that_keeps_all_promises_passes() -> None:
         yield Faulty(client), Faulty(server)
 
     await check_transport(make_pair)
+
+
+class Respells(Faulty):
+    async def send(self, messages: list[Outgoing]) -> None:
+        await super().send([Outgoing(message.data.replace(b":", b": "), message.kind) for message in messages])
+
+
+Broken = tuple[type[Faulty], Way]
+
+NOT_PROMISED: list[Broken] = [
+    (Reorders, Way(ordered=False)),
+    (Respells, Way(verbatim=False)),
+    (HidesTheEnd, Way(ends=False)),
+    (HidesBreakage, Way(breaks=False)),
+]
+
+
+@pytest.mark.parametrize(("faulty", "way"), NOT_PROMISED)
+async def test_what_is_not_promised_is_not_asked_and_named(faulty: type[Faulty], way: Way) -> None:
+    @asynccontextmanager
+    async def make_pair() -> AsyncGenerator[tuple[Channel, Channel]]:
+        client, server = memory_pair()
+        yield faulty(client), faulty(server)
+
+    left_out = await check_transport(make_pair, Promises(way, way))
+    expected = [f"{direction}: " for direction in ("to_server", "to_client")] if not (way.ends and way.breaks) else []
+    assert [each[: each.index(":") + 2] for each in left_out] == expected
+    with pytest.raises((Exception, BaseExceptionGroup)):
+        await check_transport(make_pair, Promises(way, Way()), timeout=0.5)
+
+
+@pytest.mark.parametrize("faulty", [Drops, Duplicates, Truncates])
+async def test_without_an_order_messages_still_arrive_whole_and_once(faulty: type[Faulty]) -> None:
+    @asynccontextmanager
+    async def make_pair() -> AsyncGenerator[tuple[Channel, Channel]]:
+        client, server = memory_pair()
+        yield faulty(client), server
+
+    anything = Way(ordered=False, verbatim=False, ends=False, breaks=False)
+    with pytest.raises((Exception, BaseExceptionGroup)) as caught:
+        await check_transport(make_pair, Promises(anything, anything), timeout=0.5)
+    assert any(note.startswith("check_transport: ") for note in caught.value.__notes__)

@@ -23,6 +23,9 @@ logger: Final = logging.getLogger("mcpcore.transports.http")
 STANDALONE: Final = "s"
 """The name of the stream that GET opens, for messages that belong to no request."""
 
+_UNRELATED: Final = (Kind.REQUEST, Kind.NOTIFICATION)
+"""What may belong to no request: "The server MUST NOT send a JSON-RPC response on the stream unless resuming"."""
+
 _AT_A_TIME: Final = 64  # idle sessions that one request ends; more would make it wait
 
 
@@ -78,7 +81,7 @@ class HTTPSession:
         for message in messages:
             if isinstance(message.tag, Stream):
                 self._hand_over(message.tag, message)
-            elif message.kind is not Kind.ERROR and (self.log is not None or STANDALONE in self.streams):
+            elif message.kind in _UNRELATED and (self.log is not None or STANDALONE in self.streams):
                 self._hand_over(self.standalone, message)
 
     async def send(self, messages: list[Outgoing]) -> None:
