@@ -113,6 +113,13 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--transport", choices=("stdio", "http", "sse"), default="stdio", help="stdio")
     running.add_argument("--host", default="127.0.0.1", help="address to bind over HTTP; 127.0.0.1")
     running.add_argument("--port", type=int, default=8000, help="port to bind over HTTP; 8000")
+    running.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes that serve; 1. More need a server without sessions",
+    )
     listing = add("list", "List what a server offers.")
     calling = add("call", "Call a tool and print its result.", _CALL)
     for client in (listing, calling):

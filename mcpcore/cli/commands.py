@@ -24,14 +24,25 @@ CANNOT_LOAD = 3
 
 def run_server(options: argparse.Namespace) -> int:
     """``mcpcore run``: serve on stdio until the input ends, or over HTTP until a signal says stop."""
+    if options.workers < 1:
+        raise UsageError(f"--workers {options.workers}: give 1 or more")
+    if options.workers > 1 and options.transport != "http":
+        raise UsageError("--workers is for --transport http")
     server = load_server(options.target)
     if options.transport == "stdio":
         server.run()
         return 0
     path = "/mcp" if options.transport == "http" else "/sse"
-    print(f"Serving {server.info.name} at http://{options.host}:{options.port}{path}", file=sys.stderr)
+    from mcpcore.runtime.workers import check_workers, is_worker  # with what HTTP needs
+
     try:
-        server.run(options.transport, host=options.host, port=options.port)
+        if options.workers > 1:
+            check_workers(server, options.transport, options.workers)
+        if not is_worker():  # who started the workers has said it
+            place = f"http://{options.host}:{options.port}{path}"
+            crew = f" with {options.workers} workers" if options.workers > 1 else ""
+            print(f"Serving {server.info.name} at {place}{crew}", file=sys.stderr)
+        server.run(options.transport, host=options.host, port=options.port, workers=options.workers)
     except MCPCoreError as error:
         raise LoadError(str(error)) from None
     return 0

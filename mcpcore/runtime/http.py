@@ -22,7 +22,7 @@ from mcpcore.transports.http.sse import SSEApp
 if TYPE_CHECKING:
     from mcpcore.runtime.server import Server
 
-__all__ = ["http_app", "listen", "serve_http", "sse_app"]
+__all__ = ["claim", "http_app", "listen", "serve_http", "sse_app"]
 
 Run = Callable[[anyio.Event], Awaitable[None]]
 """Runs a web server until the event."""
@@ -41,6 +41,8 @@ def http_app(
     cors: bool = False,
     event_log: EventLogFactory | Literal["memory"] | None = "memory",
     retry_ms: int | None = None,
+    json_response: bool = False,
+    health: bool = False,
     clock: Callable[[], float] | None = None,
 ) -> StreamableHTTPApp:
     """Return the ASGI application of ``server``; see `Server.http_app`."""
@@ -62,6 +64,9 @@ def http_app(
         retry_ms=retry_ms,
         on_session_end=ended,
         clock=clock,
+        json_response=json_response,
+        routes=server.routes,
+        health=health,
     )
 
 
@@ -74,6 +79,7 @@ def sse_app(
     allowed_hosts: Sequence[str] | None = None,
     allowed_origins: Sequence[str] = (),
     cors: bool = False,
+    health: bool = False,
 ) -> SSEApp:
     """Return the HTTP+SSE application of ``server``; see `Server.sse_app`."""
     return SSEApp(
@@ -84,6 +90,8 @@ def sse_app(
         guard=_guard(host, allowed_hosts, allowed_origins, cors),
         auth=server.auth,
         limits=server.limits,
+        routes=server.routes,
+        health=health,
     )
 
 
@@ -99,6 +107,7 @@ async def serve_http(
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
+    sockets: Sequence[socket.socket] | None = None,
     log_level: str = "warning",
     task_status: TaskStatus[int] = anyio.TASK_STATUS_IGNORED,
     **options: Any,
@@ -112,6 +121,7 @@ async def serve_http(
         make_app: Makes the application.
         host: A name or an address; all addresses of a name are listened on.
         port: 0 for any that is free.
+        sockets: What to serve on instead: TCP sockets that listen already. They are closed at the end.
         log_level: Of the web server's own loggers.
         task_status: Is told the port once connections are accepted.
         options: Of ``make_app``.
@@ -128,29 +138,59 @@ async def serve_http(
         extra = "http" if on_asyncio else "trio"
         raise TransportError(f"{error.name} is not installed: pip install 'mcpcore[{extra}]'") from error
     with ExitStack() as stack:
-        sockets = [stack.enter_context(each) for each in await listen(host, port)]
+        listeners = [stack.enter_context(each) for each in sockets or await listen(host, port)]
         await app.start()
-        task_status.started(sockets[0].getsockname()[1])
-        await _run(server, app, partial(run, sockets))
+        task_status.started(listeners[0].getsockname()[1])
+        try:
+            await _run(server, app, partial(run, listeners))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await app.aclose()
 
 
-async def listen(host: str, port: int) -> list[socket.socket]:
+async def listen(host: str, port: int, *, shared: bool = False) -> list[socket.socket]:
     """Listen on all addresses of a name.
 
     Web servers could do it; but uvicorn ends the process where it cannot, and neither says which port it got for 0.
+
+    Args:
+        host: A name or an address.
+        port: 0 for any that is free.
+        shared: Others of this user that say the same may listen there, too; on Linux each gets its share of connections.
 
     Raises:
         TransportError: The address is not free, or not ours.
     """
     try:
-        listener = await anyio.create_tcp_listener(local_host=host, local_port=port)
+        listener = await anyio.create_tcp_listener(local_host=host, local_port=port, reuse_port=shared)
     except OSError as error:
-        raise TransportError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from error
+        raise _unusable(host, port, error) from error
     async with listener:
         raw: list[socket.socket] = [each.extra(SocketAttribute.raw_socket) for each in listener.listeners]
         # asyncio turns Nagle's algorithm off where it sees that a socket is TCP, and only its number tells that. With it
         # on, each event would wait for the client's kernel to acknowledge the one before: 40 ms.
         return [socket.socket(each.family, each.type, socket.IPPROTO_TCP, fileno=each.dup().detach()) for each in raw]
+
+
+async def claim(host: str, port: int) -> None:
+    """Make sure that nobody listens on an address of a name, not even somebody who would share it.
+
+    Raises:
+        TransportError: The address is not free, or not ours.
+    """
+    try:
+        for family, kind, protocol, _, address in await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # old connections may still be there
+                if family == socket.AF_INET6:
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                probe.bind(address)
+    except OSError as error:
+        raise _unusable(host, port, error) from error
+
+
+def _unusable(host: str, port: int, error: OSError) -> TransportError:
+    return TransportError(f"cannot listen on {host}, port {port}: {error.strerror or error}")
 
 
 async def _run(server: "Server", app: Application, run: Run) -> None:
@@ -163,7 +203,7 @@ async def _run(server: "Server", app: Application, run: Run) -> None:
             await stopped.wait()
         finally:
             with anyio.CancelScope(shield=True):
-                await app.aclose()  # open streams end with a last frame; web servers would wait for them
+                await app.drain()  # open streams end with a last frame; web servers would wait for them
             ending.set()
 
     try:

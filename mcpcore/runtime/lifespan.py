@@ -54,6 +54,11 @@ class Lifespan:
         return self._make is not None
 
     @property
+    def is_entering(self) -> bool:
+        """Somebody waits for it to be entered."""
+        return self._life is not None and not self._life.is_entered
+
+    @property
     def value(self) -> Any:
         """What it yielded; None while it is not entered."""
         return self._life.value if self._life else None
@@ -80,6 +85,10 @@ class _Life:
         self._leave = anyio.Event()
         self._failure: Exception | None = None
         self.background.start(self._live)
+
+    @property
+    def is_entered(self) -> bool:
+        return self._entered.is_set()
 
     async def entered(self) -> None:
         await self._entered.wait()

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from mcpcore.protocol.request_state import HMACCodec, RequestStateCodec
 
-__all__ = ["AESCodec", "state_codec"]
+__all__ = ["SECRET_VARIABLE", "AESCodec", "state_codec"]
 
-_ENVIRONMENT: Final = "MCPCORE_SECRET"
+SECRET_VARIABLE: Final = "MCPCORE_SECRET"
+"""The environment variable with the secret of servers that are given none."""
 
 
 def state_codec(secret: str | bytes | Sequence[str | bytes] | None = None) -> RequestStateCodec:
@@ -23,7 +24,7 @@ def state_codec(secret: str | bytes | Sequence[str | bytes] | None = None) -> Re
             and without that a random one, good for this process only.
     """
     if secret is None:
-        secret = os.environ.get(_ENVIRONMENT) or os.urandom(32)
+        secret = os.environ.get(SECRET_VARIABLE) or os.urandom(32)
     secrets = [secret] if isinstance(secret, str | bytes) else list(secret)
     keys = [_derive(each.encode() if isinstance(each, str) else each) for each in secrets]
     if find_spec("cryptography") is None:

@@ -8,6 +8,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
+import anyio
+
 from mcpcore.abc import Channel, ChannelInfo, OneShotChannel, Outlet, ServerTransport
 from mcpcore.exceptions import DefinitionError
 from mcpcore.limits import Limits
@@ -43,6 +45,8 @@ from mcpcore.versions import LATEST_LEGACY
 if TYPE_CHECKING:
     from mcpcore.auth.resource import ResourceServer
     from mcpcore.protocol.request_state import RequestStateCodec
+    from mcpcore.transports.http.routes import Handler as RouteHandler
+    from mcpcore.transports.http.routes import Routes
     from mcpcore.transports.http.server import StreamableHTTPApp
     from mcpcore.transports.http.sse import SSEApp
 
@@ -150,6 +154,7 @@ class Server:
         self._admission = Admission(self.limits)  # of requests that stand for themselves; sessions have their own
         self._dispatcher = Dispatcher(self)
         self._stopping: list[Callable[[], Any]] = []
+        self._served: set[anyio.CancelScope] = set()  # around each `serve`
         self._told: dict[str, int] = {}  # list-changed notification: the generation of the registry that it told of
         self.registry.subscribe(self._changed)
 
@@ -172,11 +177,16 @@ class Server:
         """Legacy requests have no session and no way back to the client."""
         return self.registry.provider.state == "stateless"
 
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The protocol revisions that it speaks."""
+        return self._offer.versions
+
     def report(self) -> str:
         """Return, for people, what this server is, what it offers, and which handlers it did not take and why."""
         provider = self.registry.provider
         mode = f"type={provider.type!r}, state={provider.state!r}"
-        head = f"{self.info.name} {self.info.version}: {mode}, revisions {', '.join(self._offer.versions)}"
+        head = f"{self.info.name} {self.info.version}: {mode}, revisions {', '.join(self.versions)}"
         return f"{head}\n{self.registry.report()}".rstrip()
 
     # -- serving -------------------------------------------------------------------------------------------------
@@ -185,6 +195,7 @@ class Server:
         self,
         transport: "Literal['stdio', 'http', 'sse'] | ServerTransport" = "stdio",
         *,
+        workers: int = 1,
         backend: str = "asyncio",
         **options: Any,
     ) -> None:
@@ -192,12 +203,21 @@ class Server:
 
         Args:
             transport: ``stdio``, ``http``, ``sse`` (for peers of 2024-11-05), or a `ServerTransport`.
+            workers: For ``http``: so many processes serve, each of them this program once more. Without sessions only:
+                the server is stateless, or speaks modern revisions only.
             backend: ``asyncio`` or ``trio``.
             options: For HTTP: ``host``, ``port`` and those of `http_app` or `sse_app`.
 
         Raises:
             SystemExit: 128 plus the signal's number, after a signal.
+            TransportError: The address is not free, the server has sessions that workers cannot share, or a worker could
+                not begin to serve.
         """
+        if workers != 1:
+            from mcpcore.runtime.workers import run_workers
+
+            run_workers(self, transport, workers, backend=backend, **options)
+            return
         opened: Any = transport if transport in ("http", "sse") else _server_transport(transport, self.limits)
         # The event loop may print and log, too, when it starts and ends.
         with opened.claimed() if hasattr(opened, "claimed") else nullcontext():
@@ -212,13 +232,18 @@ class Server:
             transport: ``stdio``, ``http``, ``sse`` (for peers of 2024-11-05), or a `ServerTransport`.
             options: For HTTP: ``host`` (loopback), ``port`` (8000) and those of `http_app` or `sse_app`.
         """
-        if transport in ("http", "sse"):
-            from mcpcore.runtime.http import serve_http
+        with anyio.CancelScope() as scope:
+            self._served.add(scope)
+            try:
+                if transport in ("http", "sse"):
+                    from mcpcore.runtime.http import serve_http
 
-            await serve_http(self, self.http_app if transport == "http" else self.sse_app, **options)
-            return
-        async with self.running():
-            await _server_transport(transport, self.limits).serve(self.serve_channel)
+                    await serve_http(self, self.http_app if transport == "http" else self.sse_app, **options)
+                    return
+                async with self.running():
+                    await _server_transport(transport, self.limits).serve(self.serve_channel)
+            finally:
+                self._served.discard(scope)
 
     async def serve_channel(self, channel: Channel) -> None:
         """Serve one channel until its input ends, inside `running`. Transports call this for each channel."""
@@ -313,7 +338,7 @@ class Server:
 
         Args:
             options: ``path`` (``/mcp``), ``allowed_hosts`` and ``allowed_origins`` (loopback only), ``cors``,
-                ``event_log``, ``retry_ms``; see `StreamableHTTPApp`.
+                ``event_log``, ``retry_ms``, ``json_response``, ``health``; see `StreamableHTTPApp`.
         """
         from mcpcore.runtime.http import http_app
 
@@ -323,11 +348,39 @@ class Server:
         """Return an ASGI application that serves peers of 2024-11-05 over HTTP+SSE.
 
         Args:
-            options: ``path`` (``/sse``), ``messages`` (``/messages/``), ``allowed_hosts``, ``allowed_origins``, ``cors``.
+            options: ``path`` (``/sse``), ``messages`` (``/messages/``), ``allowed_hosts``, ``allowed_origins``, ``cors``,
+                ``health``.
         """
         from mcpcore.runtime.http import sse_app
 
         return sse_app(self, **options)
+
+    @cached_property
+    def routes(self) -> "Routes":
+        """Paths beside the endpoint; see `custom_route`. Made at first use: servers on stdio have none."""
+        from mcpcore.transports.http.routes import Routes
+
+        return Routes()
+
+    def custom_route(self, path: str, methods: Sequence[str] = ("GET",)) -> "Callable[[RouteHandler], RouteHandler]":
+        """Serve a path beside the endpoint over HTTP, such as ``/health``. Its requests need no token.
+
+        Args:
+            path: As Starlette has it: ``/orders/{id}``, below the place where the application is mounted.
+            methods: HTTP methods.
+
+        Returns:
+            A decorator for functions that take a Starlette ``Request`` and return a Starlette ``Response``.
+
+        Raises:
+            ModuleNotFoundError: Starlette is not installed; the extra ``http`` brings it.
+        """
+
+        def register(handler: "RouteHandler") -> "RouteHandler":
+            self.routes.add(path, handler, methods)
+            return handler
+
+        return register
 
     def on_stop(self, callback: Callable[[], Any]) -> None:
         """Have ``callback`` called by `stop`."""
@@ -335,6 +388,9 @@ class Server:
 
     def stop(self) -> None:
         """End all connections as if their clients had: what is open is finished within ``limits.drain`` seconds."""
+        if self._lifespan.is_entering:  # nothing is served yet, and that may take for ever
+            for scope in self._served:
+                scope.cancel()
         for callback in self._stopping:
             callback()
         for session in list(self._sessions):

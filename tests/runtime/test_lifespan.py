@@ -261,3 +261,31 @@ async def test_a_failure_to_enter_is_what_the_client_raises() -> None:
     with anyio.fail_after(5), pytest.raises(LookupError, match="no database"):
         async with Client(Server("app", lifespan=lifespan)):
             pytest.fail("must not connect")
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http", "sse"])
+async def test_a_server_that_is_stopped_while_it_starts_does_not_wait_for_the_start(transport: Any) -> None:
+    """Else a database that does not answer would make the process deaf to signals."""
+    entering, log = anyio.Event(), list[str]()
+
+    @asynccontextmanager
+    async def life(_: Server) -> AsyncIterator[None]:
+        entering.set()
+        try:
+            await anyio.sleep_forever()
+            yield
+        finally:
+            log.append("given up")
+
+    server = Server("slow", lifespan=life)
+    options = {} if transport == "stdio" else {"port": 0}
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+
+            async def serve() -> None:
+                await server.serve(transport, **options)
+
+            tasks.start_soon(serve)
+            await entering.wait()
+            server.stop()
+    assert log == ["given up"]

@@ -63,9 +63,9 @@ class Service:
             self._process.kill()
         self._hear_out()
 
-    def stop(self) -> int:
-        """Ask it to end, wait for that, and return its exit status."""
-        self._process.send_signal(signal.SIGTERM)
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Send it a signal, wait for its end, and return its exit status."""
+        self._process.send_signal(number)
         status = self._process.wait(LIMIT)
         self._hear_out()
         return status
