@@ -173,7 +173,7 @@ endpoint = server.http_app()
 
 class WebServer(uvicorn.Server):
     async def shutdown(self, sockets=None):
-        await endpoint.aclose()
+        await endpoint.drain()
         await super().shutdown(sockets)
 
 WebServer(uvicorn.Config(endpoint, port=int(sys.argv[1]), log_level="warning")).run()

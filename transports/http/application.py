@@ -11,12 +11,15 @@ from mcpcore.limits import Limits
 from mcpcore.transports.http.bearer import Bearer
 from mcpcore.transports.http.guard import Guard
 from mcpcore.transports.http.headers import Headers, read_headers
-from mcpcore.transports.http.requests import Refusal, Scope, refuse
-from mcpcore.transports.http.response import Receive, Send, respond
+from mcpcore.transports.http.requests import Refusal, Scope, below_mount, refuse
+from mcpcore.transports.http.response import Receive, Send, respond, retry_after
+from mcpcore.transports.http.routes import Routes
 
 __all__ = ["Application", "HTTPRequest"]
 
 logger: Final = logging.getLogger("mcpcore.transports.http")
+
+_HEALTH: Final = ("/livez", "/readyz")
 
 _LINGER: Final = 0.5  # seconds for requests that were given up to notice
 
@@ -53,6 +56,8 @@ class Application:
         guard: Judges Host and Origin.
         bearer: Finds out who calls by bearer tokens; None lets anybody.
         limits: See `Limits`.
+        routes: Paths beside those of the protocol. They are guarded, and open to anybody.
+        health: ``/livez`` tells that the process answers; ``/readyz`` that the server has started and is not about to stop.
     """
 
     def __init__(
@@ -61,14 +66,19 @@ class Application:
         guard: Guard | None,
         bearer: Bearer | None,
         limits: Limits | None,
+        routes: Routes | None,
+        health: bool,
     ) -> None:
         self._running = running
         self._guard = guard or Guard()
         self._bearer = bearer
         self._limits = limits or Limits()
+        self._routes = routes or Routes()
+        self._health = health
         self._stack = AsyncExitStack()
         self._starting: anyio.Event | None = None
         self._started = False
+        self._is_draining = False
         self._unfinished: set[Unfinished] = set()
         self._all_finished: anyio.Event | None = None
 
@@ -104,17 +114,23 @@ class Application:
             if bearer is not None and bearer.serves(scope):
                 await self._metadata(bearer, request)
                 return
-            if not self._is_mine(scope):
-                raise Refusal(404, "there is nothing here")
+            if self._health and below_mount(scope)[1] in _HEALTH:
+                await self._tell_health(request)
+                return
             refusal = guard.refusal(request.headers)
             if refusal is not None:
                 logger.warning("refused a request: %s", refusal)
                 raise Refusal(403, refusal)
+            if not self._is_mine(scope):
+                await self._routes(scope, receive, send)
+                return
             if guard.cors and scope["method"] == "OPTIONS":
                 await respond(send, 204, headers=guard.cors_headers(request.headers, preflight=True))
                 return
             if bearer is not None:
                 request.principal = await bearer(request.headers, scope)
+            if self._is_draining:
+                raise Refusal(503, "the server is stopping", headers=[retry_after(1)])
             if not self._started:
                 await self.start()
             await self._serve(request)
@@ -127,6 +143,24 @@ class Application:
             raise Refusal(405, "use GET here", headers=[(b"allow", b"GET")])
         fields = [(b"access-control-allow-origin", b"*"), (b"cache-control", b"public, max-age=3600")]
         await respond(request.send, 200, bearer.metadata, fields, json=True)
+
+    async def _tell_health(self, request: HTTPRequest) -> None:
+        """Whoever asks this knows the server by its address and has no token; it tells nothing but yes or no."""
+        if request.scope["method"] not in ("GET", "HEAD"):
+            raise Refusal(405, "use GET here", headers=[(b"allow", b"GET, HEAD")])
+        is_well = below_mount(request.scope)[1] == _HEALTH[0] or await self._is_ready()
+        body = b"" if request.scope["method"] == "HEAD" else b"ok" if is_well else b"not ready"
+        await respond(request.send, 200 if is_well else 503, body, [(b"cache-control", b"no-store")])
+
+    async def _is_ready(self) -> bool:
+        if self._is_draining:
+            return False
+        try:
+            await self.start()  # a balancer sends no request before it has heard that the server is ready for one
+        except Exception:
+            logger.exception("the server's lifespan failed to start")
+            return False
+        return True
 
     async def start(self) -> None:
         """Enter the server's lifespan. The first request does it where the host has none."""
@@ -147,27 +181,38 @@ class Application:
         self._unfinished.discard(response)
         if self._all_finished is not None and not self._unfinished:
             self._all_finished.set()
+            self._all_finished = None
 
-    async def aclose(self) -> None:
-        """End what is open, within ``limits.drain`` seconds, then leave the server's lifespan. Safe to call twice.
+    async def drain(self, deadline: float | None = None) -> None:
+        """End every stream with a last frame, and take nothing new: requests are answered with 503 until `aclose`.
 
-        Streams that wait for something to happen end at once. Requests get that time to be answered; then they are given
-        up.
+        Streams that wait for something to happen end at once. Requests get until the deadline to be answered; then they
+        are given up. Call this when a web server is told to stop, before it waits for its connections.
+
+        Args:
+            deadline: Seconds from now; ``limits.drain`` when None.
         """
+        self._is_draining = True
         for each in list(self._unfinished):
             each.stop()
-        await self._wait_until_finished(self._limits.drain)
+        await self._wait_until_finished(self._limits.drain if deadline is None else deadline)
         for each in list(self._unfinished):
             each.abandon()
         await self._close()
         await self._wait_until_finished(_LINGER)
-        self._started = False
-        await self._stack.aclose()
+
+    async def aclose(self) -> None:
+        """`drain`, then leave the server's lifespan. Safe to call twice. A request that comes later starts it anew."""
+        try:
+            await self.drain()
+        finally:
+            self._started = self._is_draining = False
+            await self._stack.aclose()
 
     async def _wait_until_finished(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
             while self._unfinished:
-                self._all_finished = anyio.Event()
+                self._all_finished = self._all_finished or anyio.Event()
                 await self._all_finished.wait()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:

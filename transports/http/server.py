@@ -22,6 +22,7 @@ from mcpcore.transports.http.guard import Guard
 from mcpcore.transports.http.headers import Headers, accepts
 from mcpcore.transports.http.requests import Refusal, Scope, below_mount, peer, read_body
 from mcpcore.transports.http.response import Response, respond, retry_after
+from mcpcore.transports.http.routes import Routes
 from mcpcore.transports.http.sessions import HTTPSession, Sessions
 from mcpcore.transports.http.stream import Stream, parse_event_id
 from mcpcore.versions import LEGACY_VERSIONS, Era
@@ -29,6 +30,7 @@ from mcpcore.versions import LEGACY_VERSIONS, Era
 __all__ = ["StreamableHTTPApp"]
 
 _FALLBACK: Final = "2025-03-26"
+_LISTEN: Final = "subscriptions/listen"
 _PRIMING: Final = "2025-11-25"  # the first revision whose streams begin with an event that has an id and no data
 
 
@@ -47,6 +49,10 @@ class StreamableHTTPApp(Application):
         retry_ms: Milliseconds that clients are told to wait before they reconnect.
         on_session_end: Called with the state that the runtime kept in a session, when that has ended.
         clock: Seconds, for the idleness of sessions.
+        json_response: Every request but ``subscriptions/listen`` is answered with one JSON object. Handlers then cannot
+            report, log or ask while they run; in the modern era they can still ask.
+        routes: Paths beside the endpoint.
+        health: Serve ``/livez`` and ``/readyz``.
     """
 
     def __init__(
@@ -63,12 +69,17 @@ class StreamableHTTPApp(Application):
         retry_ms: int | None = None,
         on_session_end: Callable[[Any], None] = lambda state: None,
         clock: Callable[[], float] | None = None,
+        json_response: bool = False,
+        routes: Routes | None = None,
+        health: bool = False,
     ) -> None:
-        super().__init__(running, guard, None if auth is None else Bearer(auth, "/" + path.strip("/")), limits)
+        bearer = None if auth is None else Bearer(auth, "/" + path.strip("/"))
+        super().__init__(running, guard, bearer, limits, routes, health)
         self._handler = handler
         self._path = "/" + path.strip("/")
         self._stateless = stateless
         self._retry_ms = retry_ms
+        self._json_response = json_response
         kept = self._limits.events, self._limits.outbox
         make_log: EventLogFactory | None = (lambda _: MemoryEventLog(*kept)) if event_log == "memory" else event_log
         options: dict[str, Any] = {} if clock is None else {"clock": clock}
@@ -105,6 +116,8 @@ class StreamableHTTPApp(Application):
         body = await read_body(headers, request.receive, self._limits.message_size)
         inbound = classify(body, headers)
         modern = inbound.era is Era.MODERN
+        # That this header says what the body does is made sure of by the core.
+        json, events = self._forms(json, events, listens=modern and headers.get("mcp-method") == _LISTEN)
         session = None if modern else self._session_of(request, inbound.initializes)
         version = None
         if not modern and not inbound.initializes:
@@ -147,6 +160,16 @@ class StreamableHTTPApp(Application):
                 session.close(stream)
                 self.sessions.touch(session)
         await channel.aclose()
+
+    def _forms(self, json: bool, events: bool, listens: bool) -> tuple[bool, bool]:
+        """Tell whether the response may be JSON, and whether it may be a stream of events, from what is accepted."""
+        if listens and not events:
+            raise Refusal(406, f"Accept must name text/event-stream: {_LISTEN} is answered by a stream")
+        if listens or not self._json_response:
+            return json, events
+        if not json:
+            raise Refusal(406, "Accept must name application/json: this server answers with nothing else")
+        return True, False
 
     def _open_stream(self, session: HTTPSession, request: HTTPRequest, response: Response, initializes: bool) -> Stream:
         if initializes and not self.sessions.is_known(session):

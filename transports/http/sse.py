@@ -24,6 +24,7 @@ from mcpcore.transports.http.guard import Guard
 from mcpcore.transports.http.headers import accepts
 from mcpcore.transports.http.requests import Refusal, Scope, below_mount, peer, read_body
 from mcpcore.transports.http.response import SSE_HEADERS, Receive, Send, respond, retry_after
+from mcpcore.transports.http.routes import Routes
 
 __all__ = ["SSEApp", "SSEChannel"]
 
@@ -136,6 +137,8 @@ class SSEApp(Application):
         guard: Judges Host and Origin.
         auth: What protects the endpoint; None lets anybody call.
         limits: See `Limits`.
+        routes: Paths beside these.
+        health: Serve ``/livez`` and ``/readyz``.
     """
 
     def __init__(
@@ -148,8 +151,11 @@ class SSEApp(Application):
         guard: Guard | None = None,
         auth: ResourceServer | None = None,
         limits: Limits | None = None,
+        routes: Routes | None = None,
+        health: bool = False,
     ) -> None:
-        super().__init__(running, guard, None if auth is None else Bearer(auth, "/" + path.strip("/")), limits)
+        bearer = None if auth is None else Bearer(auth, "/" + path.strip("/"))
+        super().__init__(running, guard, bearer, limits, routes, health)
         self._handler = handler
         self._path = "/" + path.strip("/")
         self._messages = "/" + messages.strip("/")
