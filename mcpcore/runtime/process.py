@@ -11,6 +11,8 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
+from importlib.util import find_spec
 from typing import Any, Final, NoReturn, Self
 
 import anyio
@@ -23,7 +25,9 @@ _SIGNALS: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGH
 _GRACE: Final = 1.0  # seconds for what should end by itself
 
 
-def run_until_signalled(serve: Callable[[], Awaitable[None]], stop: Callable[[], None], backend: str) -> None:
+def run_until_signalled(
+    serve: Callable[[], Awaitable[None]], stop: Callable[[], None], backend: str, *, prefer_uvloop: bool = False
+) -> None:
     """Run ``serve`` on an event loop of its own.
 
     Args:
@@ -31,6 +35,7 @@ def run_until_signalled(serve: Callable[[], Awaitable[None]], stop: Callable[[],
         stop: Called on the event loop at a signal (SIGINT, SIGTERM, SIGHUP); ``serve`` should end soon. Without
             effect outside the main thread, which alone is told of signals.
         backend: ``asyncio`` or ``trio``.
+        prefer_uvloop: Use uvloop for asyncio, where it is installed.
 
     Raises:
         SystemExit: 128 plus the signal's number, after a signal.
@@ -39,8 +44,10 @@ def run_until_signalled(serve: Callable[[], Awaitable[None]], stop: Callable[[],
     when ``serve`` has ended the event loop gets a second to close, and when the program's main thread has ended, too,
     the other threads get another. Then the process leaves without them.
     """
+    uvloop = prefer_uvloop and backend == "asyncio" and find_spec("uvloop") is not None
+    run = partial(anyio.run, backend=backend, backend_options={"use_uvloop": True} if uvloop else None)
     if threading.current_thread() is not threading.main_thread():
-        anyio.run(serve, backend=backend)
+        run(serve)
         return
     with _Departure() as departure:
 
@@ -55,7 +62,7 @@ def run_until_signalled(serve: Callable[[], Awaitable[None]], stop: Callable[[],
             finally:
                 departure.begin()
 
-        anyio.run(main, backend=backend)
+        run(main)
     if departure.status:
         raise SystemExit(departure.status)
 

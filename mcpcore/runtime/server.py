@@ -221,7 +221,8 @@ class Server:
         opened: Any = transport if transport in ("http", "sse") else _server_transport(transport, self.limits)
         # The event loop may print and log, too, when it starts and ends.
         with opened.claimed() if hasattr(opened, "claimed") else nullcontext():
-            run_until_signalled(partial(self.serve, opened, **options), self.stop, backend)
+            serve = partial(self.serve, opened, **options)
+            run_until_signalled(serve, self.stop, backend, prefer_uvloop=transport in ("http", "sse"))
 
     async def serve(
         self, transport: "Literal['stdio', 'http', 'sse'] | ServerTransport" = "stdio", **options: Any

@@ -142,7 +142,7 @@ def _work(server: "Server", post: _Post, backend: str, **options: Any) -> None:
                 await server.serve("http", sockets=sockets, task_status=_Report(control), **options)
                 tasks.cancel_scope.cancel()
 
-        run_until_signalled(serve, server.stop, backend)
+        run_until_signalled(serve, server.stop, backend, prefer_uvloop=True)
 
 
 async def _stop_with_parent(control: socket.socket, server: "Server") -> None:
