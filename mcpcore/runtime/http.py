@@ -12,6 +12,7 @@ from anyio.abc import SocketAttribute, TaskStatus
 from mcpcore._wakeup import asyncio_loop
 from mcpcore.exceptions import TransportError
 from mcpcore.runtime.background import unwrap
+from mcpcore.runtime.joined_writes import join_writes
 from mcpcore.runtime.session import Session
 from mcpcore.transports.http.application import Application
 from mcpcore.transports.http.eventlog import EventLogFactory
@@ -234,6 +235,7 @@ def _uvicorn(app: Application, log_level: str) -> Callable[[list[socket.socket],
         backlog=_BACKLOG,
         lifespan="off",
     )
+    join_writes(config)
     runner = Quiet(config)
 
     async def run(sockets: list[socket.socket], ending: anyio.Event) -> None:
