@@ -51,11 +51,7 @@ else:
     server.tool(output_schema=True)(locate)
 
 if HTTP:
-    import uvicorn
-
-    # A reply is JSON unless something has to be sent before it; there is nothing to choose.
-    uvicorn.run(
-        server.http_app(), port=int(HTTP[-1]), loop="uvloop", http="httptools", access_log=False, log_level="warning"
-    )
+    # On uvicorn, uvloop and httptools. A reply is JSON unless something has to be sent before it: nothing to choose.
+    server.run("http", port=int(HTTP[-1]))
 else:
     server.run()

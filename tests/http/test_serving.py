@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from mcpcore import Server, TransportError
+from mcpcore import Client, Server, TransportError
 from mcpcore.runtime.http import listen
 from tests.support.asgi import POST, Caller, modern
 from tests.support.serving import Service, free_port
@@ -154,6 +154,32 @@ async def test_a_process_with_open_streams_ends_soon_after_a_signal(
             await one.finish()
             await other.finish()
     assert status == 128 + signal.SIGTERM
+    assert service.said == ""
+
+
+LOOP = """
+import sys, asyncio
+from mcpcore import Server
+server = Server("loop")
+
+@server.tool
+async def loop() -> str:
+    "Which event loop this runs on."
+    return type(asyncio.get_running_loop()).__module__
+
+server.run("http", port=int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_process_runs_on_uvloop_where_it_is_installed(tmp_path: Path) -> None:
+    program = tmp_path / "server.py"
+    program.write_text(LOOP)
+    port = free_port()
+    with Service([sys.executable, str(program), str(port)], port) as service:
+        async with Client(f"http://127.0.0.1:{port}/mcp") as client:
+            assert (await client.call_tool("loop")).text == "uvloop"
+        await anyio.to_thread.run_sync(service.stop)
     assert service.said == ""
 
 
