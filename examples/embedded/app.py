@@ -1,12 +1,10 @@
 """The order service inside a FastAPI application: ``uvicorn examples.embedded.app:app``, or any other ASGI server.
 
-The MCP endpoint is mounted like any ASGI application. Nothing has to be wired to the application's lifespan; where there is
-one, as here, closing the endpoint in it leaves the lifespan of the MCP server, too.
+The MCP endpoint is mounted like any ASGI application. Nothing has to be wired to the application's lifespan: it would start with
+the first request. Where there is a lifespan, as here, it starts and ends the MCP server, too.
 """
 
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -17,15 +15,7 @@ from server import server
 
 endpoint = server.http_app(path="/mcp")
 
-
-@asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Close the endpoint when the application stops."""
-    yield
-    await endpoint.aclose()
-
-
-app = FastAPI(lifespan=lifespan)
+app = FastAPI(lifespan=endpoint.lifespan)
 
 
 @app.get("/health")

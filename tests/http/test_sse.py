@@ -1,6 +1,7 @@
 """HTTP+SSE for peers of 2024-11-05."""
 
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import pytest
@@ -34,11 +35,11 @@ def messages(response: Any) -> list[Any]:
 
 
 async def post(call: Caller, endpoint: str, message: Any) -> int:
-    response = await call.call("POST", endpoint.removeprefix(call.root), headers=JSON, body=encoded(message))
+    response = await call.call("POST", endpoint.removeprefix(quote(call.root)), headers=JSON, body=encoded(message))
     return response.status
 
 
-@pytest.mark.parametrize("root", ["", "/api"])
+@pytest.mark.parametrize("root", ["", "/api", "/my api"])
 async def test_a_session_runs_down_the_stream_that_named_where_to_post(root: str) -> None:
     call = Caller(server().sse_app(), root=root)
     async with call.open("GET", "/sse", headers=STREAM) as stream:
@@ -46,7 +47,7 @@ async def test_a_session_runs_down_the_stream_that_named_where_to_post(root: str
         [first] = stream.events
         assert first.event == "endpoint"
         endpoint = first.data.decode()
-        assert endpoint.startswith(f"{root}/messages/?session_id=")
+        assert endpoint.startswith(f"{quote(root)}/messages/?session_id=")
         assert await post(call, endpoint, initialize("2024-11-05")) == 202
         await stream.wait_for(lambda each: len(messages(each)) == 1)
         assert messages(stream)[0]["result"]["protocolVersion"] == "2024-11-05"

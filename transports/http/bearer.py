@@ -5,6 +5,7 @@ Judged before anything else about a request, so that a request without a token l
 
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import quote
 
 from mcpcore.auth.resource import ResourceServer, challenge
 from mcpcore.auth.tokens import Principal
@@ -72,7 +73,7 @@ class Bearer:
         root, _ = below_mount(scope)
         scheme, _, rest = self._resource.resource.partition("://")
         origin = f"{scheme}://{rest.partition('/')[0]}"
-        return f"{origin}{root}{_WELL_KNOWN}{self._path}"
+        return f"{origin}{quote(root)}{_WELL_KNOWN}{self._path}"
 
 
 def _field(value: str) -> tuple[bytes, bytes]:

@@ -2,6 +2,7 @@
 
 from collections.abc import MutableMapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -67,10 +68,22 @@ def _too_large(limit: int) -> Refusal:
 
 
 def below_mount(scope: Scope) -> tuple[str, str]:
-    """Return where the application is mounted, and the path below that without a slash at its end."""
+    """Return where the application is mounted, and the path below that without a slash at its end.
+
+    ``root_path`` says where. Some frameworks take the mount off ``path`` and leave ``root_path`` alone; what they leave of the
+    path that the client sent says it, too.
+    """
     root: str = scope.get("root_path", "")
     path: str = scope["path"]
-    return root, (path.removeprefix(root) if root else path).rstrip("/")
+    if root and path.startswith(root):
+        return root, path[len(root) :].rstrip("/")
+    below = path.rstrip("/")
+    sent: bytes | None = scope.get("raw_path")
+    if sent is not None and len(sent) - len(below) > 1:  # more than a slash
+        whole = unquote(sent.decode("latin-1")).rstrip("/")
+        if whole.endswith(below):
+            root = whole.removesuffix(below)
+    return root, below
 
 
 def peer(scope: Scope) -> str | None:

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AbstractAsyncContextManager
 from typing import Final
+from urllib.parse import quote
 
 import anyio
 import anyio.lowlevel
@@ -186,7 +187,7 @@ class SSEApp(Application):
         self._clients[client.id] = client
         self._unfinished.add(client)
         try:
-            await client.begin(f"{root}{self._messages}/?session_id={client.id}")
+            await client.begin(f"{quote(root)}{self._messages}/?session_id={client.id}")
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(client.watch)
                 await self._handler(client)
