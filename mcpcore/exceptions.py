@@ -153,11 +153,13 @@ class TransportError(MCPCoreError):
     Args:
         message: What happened.
         status: The HTTP status that a server answered with, where that is what happened.
+        retry_after: Seconds after which the server wants to be asked again, where it has no time or room now.
     """
 
-    def __init__(self, message: str, *, status: int | None = None) -> None:
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.retry_after = retry_after
 
 
 class ConnectionLost(TransportError):

@@ -222,7 +222,10 @@ class HTTPClientChannel:
         finally:
             del self._posts[request_id]
         not_understood = isinstance(error, RemoteProtocolError | ConnectionLost) or (
-            isinstance(error, TransportError) and error.status is not None and not isinstance(error, AuthError)
+            isinstance(error, TransportError)
+            and error.status is not None
+            and error.retry_after is None
+            and not isinstance(error, AuthError)
         )
         await self._inbox.put(Incoming(b"", problem=Unanswered(request_id, error, not_understood)))
 
@@ -279,10 +282,11 @@ class HTTPClientChannel:
 
     async def _refused(self, refusal: Refusal | None) -> None:
         """Take a refusal for the answer, if it holds one."""
-        if refusal is not None and refusal.answer is None:
+        if refusal is None:
+            return
+        if refusal.answer is None or not refusal.is_answer:
             raise self._poster.error(refusal)
-        if refusal is not None and refusal.answer is not None:
-            await self._inbox.put(incoming(refusal.answer))
+        await self._inbox.put(incoming(refusal.answer))
 
     # -- notifications, and answers of ours ----------------------------------------------------------------------
 

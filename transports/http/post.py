@@ -26,6 +26,7 @@ _POST: Final = {"accept": f"{_JSON}, {EVENTS}", "content-type": _JSON}
 _GET: Final = {"accept": EVENTS}
 
 _REFUSAL_SIZE: Final = 1024 * 1024
+_PATIENCE: Final = 10.0  # seconds of Retry-After that are waited for; more is for the caller to decide
 _REST: Final = 1.0  # seconds for the body of a reply that nobody wants, so that its connection can be used again
 
 
@@ -48,6 +49,9 @@ class Poster:
     ) -> Refusal | None:
         """Send a request and hand on what comes back, until the answer has come.
 
+        A server that has no room and says when it will have some is asked once more then, if that is soon. It is not asked
+        to call a tool again: nobody knows what has become of the first call.
+
         Args:
             message: The request.
             headers: Header fields for it, and for the requests that resume its stream.
@@ -61,6 +65,16 @@ class Poster:
             TransportError: There is no answer.
             RemoteProtocolError: The reply is no answer.
         """
+        refusal = await self._request(message, headers, take, can_resume)
+        delay = None if refusal is None else refusal.retry_after
+        if delay is None or delay > _PATIENCE or message.method == "tools/call":
+            return refusal
+        await anyio.sleep(delay)
+        return await self._request(message, headers, take, can_resume)
+
+    async def _request(
+        self, message: Outgoing, headers: Mapping[str, str], take: Take, can_resume: bool
+    ) -> Refusal | None:
         assert message.request_id is not None
         stream = self.stream(message.request_id, take)
         try:
@@ -119,15 +133,17 @@ class Poster:
 
     async def _refusal(self, response: Response, request_id: RequestId | None) -> Refusal:
         status, kind = response.status_code, response.headers.get("content-type")
-        refusal = read_refusal(status, kind, await read_body(response, _REFUSAL_SIZE) or b"", request_id)
+        body = await read_body(response, _REFUSAL_SIZE) or b""
+        refusal = read_refusal(status, kind, body, request_id, response.headers.get("retry-after"))
         if status == 401:
             raise AuthError(self._refused(refusal), status=status)
         return refusal
 
     def error(self, refusal: Refusal) -> TransportError:
         """Return the error that says so."""
-        return TransportError(self._refused(refusal), status=refusal.status)
+        return TransportError(self._refused(refusal), status=refusal.status, retry_after=refusal.retry_after)
 
     def _refused(self, refusal: Refusal) -> str:
         said = f": {refusal.text}" if refusal.text else ""
-        return f"{self.endpoint} refused with status {refusal.status}{said}"
+        later = "" if refusal.retry_after is None else f"; it can be tried again in {refusal.retry_after:.0f} seconds"
+        return f"{self.endpoint} refused with status {refusal.status}{said}{later}"

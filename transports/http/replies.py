@@ -3,6 +3,8 @@
 Each POST has its own reply, so a reply without an answer is the end of one call and of nothing else.
 """
 
+import time
+from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal
 
 import msgspec
@@ -26,6 +28,7 @@ _MODERN: Final = (
 )
 _OLDER: Final = (400, 404, 405)
 _NO_SESSION: Final = -32000
+_BUSY: Final = (429, 503)
 _SHOWN: Final = 200
 
 
@@ -128,6 +131,7 @@ class Refusal(Struct, frozen=True):
         answer: The JSON-RPC error in it, as an answer to the request, whatever id it came with; None where there is none.
         code: The code of that error.
         is_addressed: It came under the id of the request.
+        retry_after: Seconds after which the server wants to be asked again; None unless it said that it has no time or room.
     """
 
     status: int
@@ -135,6 +139,12 @@ class Refusal(Struct, frozen=True):
     answer: bytes | None = None
     code: int | None = None
     is_addressed: bool = False
+    retry_after: float | None = None
+
+    @property
+    def is_answer(self) -> bool:
+        """It is an answer of the protocol. Where a server has no room, only what names the request is more than a refusal."""
+        return self.answer is not None and (self.retry_after is None or self.is_addressed)
 
     @property
     def forgets_session(self) -> bool:
@@ -153,14 +163,28 @@ class Refusal(Struct, frozen=True):
         return self.status in _OLDER and self.code not in _MODERN
 
 
-def read_refusal(status: int, content_type: str | None, body: bytes, request_id: RequestId | None) -> Refusal:
-    """Read the body of a refusal."""
+def read_refusal(
+    status: int, content_type: str | None, body: bytes, request_id: RequestId | None, retry_after: str | None = None
+) -> Refusal:
+    """Read the body of a refusal, and its ``Retry-After`` where that means that the same may be asked again."""
     found = _error_in(body)
+    delay = _seconds(retry_after) if retry_after is not None and status in _BUSY else None
     if found is None:
-        return Refusal(status, _one_line(body) if media_type(content_type) != "text/html" else "")
+        return Refusal(status, _one_line(body) if media_type(content_type) != "text/html" else "", retry_after=delay)
     peek, error = found
     answer = None if request_id is None else _under(request_id, peek.error)
-    return Refusal(status, error.message, answer, error.code, request_id is not None and _is_same(peek.id, request_id))
+    is_addressed = request_id is not None and _is_same(peek.id, request_id)
+    return Refusal(status, error.message, answer, error.code, is_addressed, delay)
+
+
+def _seconds(retry_after: str) -> float | None:
+    """Read a number of seconds or a date (RFC 9110 10.2.3); None for what is neither."""
+    if retry_after.isascii() and retry_after.isdecimal() and len(retry_after) < 10:
+        return float(retry_after)
+    try:
+        return max(parsedate_to_datetime(retry_after).timestamp() - time.time(), 0.0)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _one_line(body: bytes) -> str:
