@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
+import msgspec
 
 from mcpcore.exceptions import CapabilityError, InsufficientScope, McpError, ResourceNotFound
 from mcpcore.protocol.events import RequestReceived
@@ -19,6 +20,7 @@ from mcpcore.runtime.request import InputNeeded, Message, Notification, Request
 from mcpcore.types.completion import CompleteParams, CompleteResult, Completion, PromptReference
 from mcpcore.types.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, ErrorData
 from mcpcore.types.resources import ResourceTemplate
+from mcpcore.types.subscriptions import SubscriptionFilter
 from mcpcore.types.tools import CallToolResult
 from mcpcore.types.utilities import InputRequiredResult
 from mcpcore.versions import Era
@@ -161,8 +163,17 @@ class Dispatcher:
 
     async def _listen(self, request: Request) -> None:
         """Acknowledge; the subscription stays open without a task until it is cancelled or the server ends it."""
-        request.session.connection.acknowledge(request.event.id, request.event.params.notifications)
+        request.session.connection.acknowledge(request.event.id, self._grantable(request))
         self._server.track(request.session)
+
+    def _grantable(self, request: Request) -> SubscriptionFilter:
+        """Leave out resources that are hidden from who asks: to be told of their changes is to be told of them."""
+        wanted: SubscriptionFilter = request.event.params.notifications
+        if not wanted.resource_subscriptions or not self._registry.has_visibility:
+            return wanted
+        match, principal = self._registry.match_resource, request.principal
+        shown = [uri for uri in wanted.resource_subscriptions if match(uri, principal) is not None]
+        return msgspec.structs.replace(wanted, resource_subscriptions=shown or None)
 
     # -- running handlers --------------------------------------------------------------------------------------------
 

@@ -1,12 +1,13 @@
 """The endpoint as a protected resource."""
 
+import logging
 from typing import Any
 
 import pytest
 
-from mcpcore import Server, TransportContext
+from mcpcore import InsufficientScope, Server, TransportContext
 from mcpcore.auth import Principal, ResourceServer, StaticTokenVerifier
-from tests.support.asgi import Caller, encoded, initialize, modern, request
+from tests.support.asgi import POST, Caller, encoded, initialize, modern, request
 
 pytestmark = pytest.mark.anyio
 
@@ -20,6 +21,10 @@ TOKENS = {
 
 
 def protected(**options: Any) -> Caller:
+    return Caller(protected_server().http_app(allowed_hosts=["mcp.example.com", "localhost"], **options))
+
+
+def protected_server() -> Server:
     auth = ResourceServer(
         StaticTokenVerifier(TOKENS),
         resource="https://mcp.example.com/mcp",
@@ -39,12 +44,33 @@ def protected(**options: Any) -> Caller:
         """Needs another scope."""
         return "written"
 
-    return Caller(server.http_app(allowed_hosts=["mcp.example.com", "localhost"], **options))
+    @server.tool
+    async def publish(tc: TransportContext) -> str:
+        """Finds out while it runs that it needs another scope."""
+        if "write" not in tc.principal.scopes:
+            raise InsufficientScope("write")
+        return "published"
+
+    @server.resource("notes://all")
+    async def everybodys() -> str:
+        """A resource."""
+        return "for all"
+
+    @server.resource("notes://alice", visible=show_to_alice)
+    async def alices() -> str:
+        """A resource that is shown to one."""
+        return "for Alice"
+
+    return server
 
 
 @pytest.fixture
 def call() -> Caller:
     return protected()
+
+
+def show_to_alice(principal: Any) -> bool:
+    return isinstance(principal, Principal) and principal.subject == "alice"
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -100,14 +126,56 @@ async def test_the_principal_reaches_the_handler_and_arguments_cannot_change_it(
     assert (await call.post(message, {**fields, **bearer("t-alice")})).json()["result"]["isError"]
 
 
-async def test_a_tool_that_needs_more_asks_for_it_with_a_real_challenge(call: Caller) -> None:
-    message, fields = modern("tools/call", {"name": "write"})
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+@pytest.mark.parametrize(("tool", "done"), [("write", "written"), ("publish", "published")])
+async def test_a_tool_that_needs_more_asks_for_it_with_a_real_challenge(
+    call: Caller, era: str, tool: str, done: str
+) -> None:
+    message, fields = modern("tools/call", {"name": tool})
+    if era == "legacy":
+        opened = await call.post(initialize(), bearer("t-alice"))
+        message, fields = request("tools/call", {"name": tool}), {"mcp-session-id": opened.headers["mcp-session-id"]}
     response = await call.post(message, {**fields, **bearer("t-alice")})
     assert response.status == 403
     challenge = response.headers["www-authenticate"]
     assert challenge == f'Bearer error="insufficient_scope", scope="read write", {METADATA}'
     response = await call.post(message, {**fields, **bearer("t-alice-2")})
-    assert response.json()["result"]["content"][0]["text"] == "written"
+    assert response.json()["result"]["content"][0]["text"] == done
+
+
+async def test_the_principal_stands_in_the_audit_log_and_so_does_what_was_denied(
+    call: Caller, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "mcpcore.audit")
+    for tool, token in (("who", "t-alice"), ("write", "t-bob"), ("publish", "t-bob")):
+        message, fields = modern("tools/call", {"name": tool})
+        await call.post(message, {**fields, **bearer(token)})
+    records: list[Any] = [record for record in caplog.records if record.name == "mcpcore.audit"]
+    assert [(record.tool, record.caller, record.outcome) for record in records] == [
+        ("who", "alice", "ok"),
+        ("write", "bob", "denied"),
+        ("publish", "bob", "denied"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("token", "shown"), [("t-alice", ["notes://all", "notes://alice"]), ("t-bob", ["notes://all"])]
+)
+async def test_a_subscription_tells_of_nothing_that_is_hidden_from_who_subscribes(token: str, shown: list[str]) -> None:
+    server = protected_server()
+    call = Caller(server.http_app())
+    wanted = {"resourceSubscriptions": ["notes://all", "notes://alice", "notes://nobody"], "toolsListChanged": True}
+    message, fields = modern("subscriptions/listen", {"notifications": wanted})
+    headers = {**POST, **fields, **bearer(token)}
+    async with call.open("POST", headers=headers, body=encoded(message)) as response:
+        await response.wait_for(lambda each: each.messages)
+        granted = response.messages[0]["params"]["notifications"]
+        assert granted == {"resourceSubscriptions": shown, "toolsListChanged": True}
+        for uri in ("notes://alice", "notes://all", "notes://nobody"):
+            server.notify_resource_updated(uri)
+        server.notify_tools_changed()
+        await response.wait_for(lambda each: each.messages[-1]["method"] == "notifications/tools/list_changed")
+        assert {each["params"]["uri"] for each in response.messages[1:-1]} == set(shown)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from typing import Any
 import anyio
 import pytest
 
-from mcpcore import Client, ConnectionLost, PeerError, RemoteProtocolError, TransportError
+from mcpcore import Client, ConnectionLost, PeerError, RemoteProtocolError, RequestTimeout, TransportError
 from mcpcore.limits import Limits
+from mcpcore.transports.http import sse_binding
 from mcpcore.transports.http.client import SSEClientTransport
 from tests.support.http_peer import Reply, Request, Script, answer, error, legacy, modern, serve
 
@@ -284,6 +285,44 @@ async def test_a_stream_that_does_not_begin_with_an_endpoint_is_not_http_sse(fir
             async with Client(peer.url):
                 pass
         assert [request.name for request in peer.requests] == ["server/discover", "initialize", "GET"]
+
+
+async def keeps_alive(request: Request, reply: Reply) -> None:
+    await reply.events()
+    await reply.chunk(b": nothing yet\n\n")
+    await reply.gone()
+
+
+async def never_answers(request: Request, reply: Reply) -> None:
+    await reply.gone()
+
+
+@pytest.mark.parametrize("stream", [keeps_alive, never_answers])
+async def test_a_server_that_does_not_say_where_to_send_is_waited_for_no_longer_than_that(
+    stream: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sse_binding, "_PATIENCE", 0.1)
+
+    async def script(request: Request, reply: Reply) -> None:
+        await (stream if request.method == "GET" else empty(405))(request, reply)
+
+    async with serve(script) as peer:
+        with anyio.fail_after(5):
+            with pytest.raises(TransportError, match=r"does not say where to send within 0\.1 seconds"):
+                await Client(SSEClientTransport(peer.url)).connect()
+            with pytest.raises(TransportError, match="status 405"):
+                await Client(peer.url).connect()
+        assert len(peer.of("GET")) == 2
+
+
+async def test_a_stream_that_has_begun_may_be_silent_for_as_long_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse_binding, "_PATIENCE", 0.1)
+    server = OldServer(accept=empty(202))
+    async with serve(server) as peer, Client(SSEClientTransport(peer.url), eras=LEGACY) as client:
+        with pytest.raises(RequestTimeout):
+            await client.call_tool("add", timeout=0.3)
+        server._accept = None
+        assert (await client.call_tool("add")).text == "old"
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,9 @@ class SSEBinding:
             TransportError: It does not say so, and is no such server.
         """
         failure: TransportError = ConnectionLost(f"{self._endpoint} has ended its stream of events")
+        scope = anyio.CancelScope(deadline=anyio.current_time() + _PATIENCE)
         try:
-            with anyio.CancelScope(deadline=anyio.current_time() + _PATIENCE) as scope:
+            with scope:
 
                 def begin(named: str | None) -> None:
                     nonlocal failure
@@ -66,6 +67,8 @@ class SSEBinding:
         except TransportError as error:
             failure = error
         if self._messages is None:
+            if scope.cancelled_caught and isinstance(failure, ConnectionLost):
+                failure = self._no_such_server(f"it does not say where to send within {_PATIENCE:g} seconds")
             raise failure
         self._inbox.fail(failure)
 
