@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from benchmarks import machine
 from benchmarks.peers import prepare
 from benchmarks.report import markdown, write
 from benchmarks.results import run
@@ -74,6 +75,7 @@ def chosen(kind: str, wanted: str | None, known: Iterable[str]) -> list[str]:
 
 
 def measure(rows: list[str], names: list[str], options: argparse.Namespace) -> int:
+    machine.open_files()
     results = run(
         [ROWS[row] for row in rows],
         prepare(names),

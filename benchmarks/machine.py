@@ -2,16 +2,28 @@
 
 import os
 import platform
+import resource
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
-__all__ = ["describe", "load"]
+__all__ = ["describe", "load", "open_files"]
 
 
 def load() -> float:
     """The load average of the last minute; a figure that was taken beside other work says so."""
     return os.getloadavg()[0]
+
+
+def open_files() -> int:
+    """Raise the limit of open files, for this process and those that it starts, as far as the system lets it.
+
+    Returns:
+        The limit.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most
 
 
 def describe() -> dict[str, str]:
@@ -20,6 +32,7 @@ def describe() -> dict[str, str]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "CPU": f"{cpu_model()}, {len(os.sched_getaffinity(0))} of {os.cpu_count()} cores",
         "memory": f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.1f} GiB",
+        "open files": str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         "kernel": f"{platform.system()} {platform.release()}",
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "load average": ", ".join(f"{value:.2f}" for value in os.getloadavg()),

@@ -28,8 +28,11 @@ PROGRAMS: Final = Path(__file__).parent / "contestants"
 """The programs. The kinds that rows ask for, and what has to be added to their arguments:
 
 - ``stdio``: a server on its standard streams. TOOLS is 0 for the benchmark's tools, or a number of tools that all add.
-- ``http``: the same server on a port: TOOLS {stateless|sessions} {json|default} PORT.
+- ``http``: the same server on a port: TOOLS {stateless|sessions} {json|default} WORKERS PORT. WORKERS is 1.
+- ``workers``: the same where WORKERS may be more.
+- ``listen``: the same where ``subscriptions/listen`` is served.
 - ``client``: calls a server on pipes and prints a report: {legacy|modern} WINDOW SECONDS SERVER…
+- ``http client``: the same over HTTP: {legacy|modern} WINDOW SECONDS URL.
 - ``memory``: the same with a server in its own process: {legacy|modern} WINDOW SECONDS.
 - ``import``: prints the seconds that importing the server's class took.
 """
@@ -40,7 +43,10 @@ IMPORTS: Final = {
     "fastmcp": "from fastmcp import FastMCP",
     "bare": "import asyncio, msgspec",
 }
-CLIENT_TARGETS: Final = {"client": "stdio", "memory": "memory"}
+CLIENT_TARGETS: Final = {"client": "stdio", "memory": "memory", "http client": "http"}
+LISTENING: Final = ("mcpcore", "mcp", "bare")
+"""The Python contestants that serve ``subscriptions/listen``."""
+
 PYTHON_PROBE: Final = "from time import perf_counter as now; t = now(); {}; print(now() - t)"
 NODE_PROBE: Final = """
 const start = performance.now();
@@ -84,7 +90,9 @@ def prepare_one(name: str, cache: Path) -> Contestant:
     else:
         packages, python = own, sys.executable
     server = (python, str(PROGRAMS / f"{name}_server.py"))
-    programs = {"stdio": server, "http": server, "import": (python, "-c", PYTHON_PROBE.format(IMPORTS[name]))}
+    kinds = ("stdio", "http", "workers", "listen") if name in LISTENING else ("stdio", "http", "workers")
+    programs: dict[str, tuple[str, ...]] = dict.fromkeys(kinds, server)
+    programs["import"] = (python, "-c", PYTHON_PROBE.format(IMPORTS[name]))
     client = PROGRAMS / f"{name}_client.py"
     if client.exists():
         programs |= {target: (python, str(client), argument) for target, argument in CLIENT_TARGETS.items()}
@@ -112,9 +120,9 @@ def typescript(folder: Path) -> Contestant:
         "typescript",
         packages["@modelcontextprotocol/server"],
         {
-            "stdio": ("node", str(server)),
-            "http": ("node", str(server)),
+            **dict.fromkeys(("stdio", "http", "listen"), ("node", str(server))),
             "client": ("node", str(client), "stdio"),
+            "http client": ("node", str(client), "http"),
             "import": ("node", str(probe)),
         },
         packages,

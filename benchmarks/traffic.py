@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcpcore.bench.traffic import Message, Traffic, WrongReply, succeeded, text_of
 
-__all__ = ["add", "count", "echo", "fill", "listing", "locate", "unknown_tool"]
+__all__ = ["add", "announce", "count", "echo", "fail", "fill", "listing", "locate", "unfit_arguments", "unknown_tool"]
 
 FILLER: Final = "The quick brown fox jumps over the lazy dog. "  # needs no escapes: a byte is a byte on the wire
 INVALID_PARAMS: Final = -32602
@@ -63,19 +63,34 @@ def count(steps: int) -> Traffic:
     return Traffic(done.method, done.params, done.check, notifications=steps)
 
 
+def refused(number: int, message: Message) -> None:
+    invalid = message.error is not None and message.error.code == INVALID_PARAMS
+    if not invalid and not (message.result is not None and message.result.is_error):
+        raise WrongReply(f"request {number} cannot be served, but got {str(message)[:500]}")
+
+
 def unknown_tool() -> Traffic:
     """Call a tool that does not exist.
 
     The specification wants error -32602; a tool error is accepted too, because some contestants answer so and the row
     is about speed.
     """
+    return Traffic("tools/call", lambda number: {"name": f"unknown_{number}", "arguments": {}}, refused)
 
-    def check(number: int, message: Message) -> None:
-        refused = message.error is not None and message.error.code == INVALID_PARAMS
-        if not refused and not (message.result is not None and message.result.is_error):
-            raise WrongReply(f"request {number} names an unknown tool, but got {str(message)[:500]}")
 
-    return Traffic("tools/call", lambda number: {"name": f"unknown_{number}", "arguments": {}}, check)
+def unfit_arguments() -> Traffic:
+    """Call the adding tool with a text where it wants a number; a tool error or -32602 is right."""
+    return Traffic("tools/call", lambda number: {"name": "add", "arguments": {"a": f"no {number}", "b": 7}}, refused)
+
+
+def fail() -> Traffic:
+    """Call the tool that fails."""
+    return Traffic("tools/call", lambda number: {"name": "fail", "arguments": {}}, refused)
+
+
+def announce() -> Traffic:
+    """Have the server tell all who listen that its tools have changed."""
+    return calls("announce", lambda number: {}, lambda number: "done")
 
 
 def listing(tools: int) -> Traffic:

@@ -1,7 +1,7 @@
 """The limit: pipes under asyncio, or uvicorn, and msgspec, with no framework between and no check that is not needed.
 
 It answers what the benchmark asks and nothing else. What a framework costs is its distance from this program.
-Arguments: ``TOOLS [{stateless|sessions} {json|default} PORT]``.
+Arguments: ``TOOLS [{stateless|sessions} {json|default} WORKERS PORT]``.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from itertools import count
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, ValidationError
 from msgspec.json import Decoder, Encoder
 
 NOTHING = Raw(b"")
@@ -72,6 +72,9 @@ FRESHNESS = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 HEAD = b'{"jsonrpc":"2.0","id":%b,'
 ERROR = HEAD + b'"error":{"code":%d,"message":%b}}\n'
 RESULT = HEAD + b'"result":%b}\n'
+TOOL_ERROR = (
+    HEAD + b'"result":{"content":[{"type":"text","text":%b}],"isError":true,' + MEMBERS_OF_ALL_RESULTS + b"}}\n"
+)
 TEXT_RESULT = (
     HEAD + b'"result":{"content":[{"type":"text","text":%b}],"isError":false,' + MEMBERS_OF_ALL_RESULTS + b"}}\n"
 )
@@ -83,7 +86,11 @@ PROGRESS = (
 def call(request_id: Raw, params: Call) -> Iterator[bytes]:
     name = params.name
     if name.startswith("add"):
-        pair = decode_pair(params.arguments)
+        try:
+            pair = decode_pair(params.arguments)
+        except ValidationError as error:
+            yield TOOL_ERROR % (request_id, encode(str(error)))
+            return
         yield TEXT_RESULT % (request_id, b'"%d"' % (pair.a + pair.b))
     elif name == "echo":
         yield TEXT_RESULT % (request_id, encode(decode_text(params.arguments).text))
@@ -99,6 +106,10 @@ def call(request_id: Raw, params: Call) -> Iterator[bytes]:
         token = encode(params.meta["progressToken"])
         for step in range(1, steps + 1):
             yield PROGRESS % (token, step, steps)
+        yield TEXT_RESULT % (request_id, b'"done"')
+    elif name == "fail":
+        yield TOOL_ERROR % (request_id, b'"no"')
+    elif name == "announce":
         yield TEXT_RESULT % (request_id, b'"done"')
     else:
         yield ERROR % (request_id, -32602, encode(f"Unknown tool: {name}"))
@@ -165,7 +176,32 @@ session_numbers = count(1)
 sessions: set[bytes] = set()
 
 
-async def app(scope: ASGI, receive: Callable[[], Awaitable[ASGI]], send: Callable[[ASGI], Awaitable[None]]) -> None:
+Receive = Callable[[], Awaitable[ASGI]]
+Send = Callable[[ASGI], Awaitable[None]]
+EVENT = (
+    b'data: {"jsonrpc":"2.0","method":"notifications/%b",'
+    b'"params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%b}%b}}\n\n'
+)
+listeners: dict[bytes, Send] = {}
+
+
+async def listen(request_id: bytes, receive: Receive, send: Send) -> None:
+    """Hold the stream of a subscription until its client goes."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+    first = EVENT % (b"subscriptions/acknowledged", request_id, b',"notifications":{"toolsListChanged":true}')
+    await send({"type": "http.response.body", "body": first, "more_body": True})
+    listeners[request_id] = send
+    await receive()
+    del listeners[request_id]
+
+
+async def announce() -> None:
+    for request_id, send in list(listeners.items()):
+        event = EVENT % (b"tools/list_changed", request_id, b"")
+        await send({"type": "http.response.body", "body": event, "more_body": True})
+
+
+async def app(scope: ASGI, receive: Receive, send: Send) -> None:
     """Answers each POST with JSON, in sessions if it is told to."""
     message = await receive()
     body = message["body"]
@@ -173,6 +209,11 @@ async def app(scope: ASGI, receive: Callable[[], Awaitable[ASGI]], send: Callabl
         message = await receive()
         body += message["body"]
     request = decode_request(body)
+    if request.method == "subscriptions/listen":
+        await listen(bytes(request.id), receive, send)
+        return
+    if request.params.name == "announce":
+        await announce()
     reply = b"".join(answer(request))
     status = 200 if reply else 202
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(reply))]
@@ -187,10 +228,14 @@ async def app(scope: ASGI, receive: Callable[[], Awaitable[ASGI]], send: Callabl
     await send({"type": "http.response.body", "body": reply})
 
 
-if HTTP:
-    import uvicorn
+if __name__ == "__main__":
+    if HTTP:
+        import uvicorn
 
-    options: Any = {"lifespan": "off", "access_log": False, "log_level": "warning"}
-    uvicorn.run(app, port=int(HTTP[-1]), loop="uvloop", http="httptools", **options)
-else:
-    asyncio.run(on_pipes())
+        _, _, workers, port = HTTP
+        options: Any = {"lifespan": "off", "access_log": False, "log_level": "warning"}
+        # Workers import the application by its name.
+        served: Any = app if workers == "1" else "bare_server:app"
+        uvicorn.run(served, port=int(port), workers=int(workers), loop="uvloop", http="httptools", **options)
+    else:
+        asyncio.run(on_pipes())

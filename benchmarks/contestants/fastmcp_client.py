@@ -1,4 +1,4 @@
-"""The benchmark's client on FastMCP: ``{memory|stdio} {legacy|modern} WINDOW SECONDS [SERVER…]``."""
+"""The benchmark's client on FastMCP: ``{memory|stdio|http} {legacy|modern} WINDOW SECONDS [SERVER…|URL]``."""
 
 # mypy: disable-error-code="import-not-found"
 # The peer lives in an environment of its own, and the loop is found beside this file when it runs as a program.
@@ -21,7 +21,9 @@ server.tool(add, output_schema=None)
 
 
 async def main(target: str, era: str, window: str, seconds: str, *command: str) -> None:
-    transport = server if target == "memory" else StdioTransport(command[0], list(command[1:]))
+    transport = server if target == "memory" else command[0]  # a URL
+    if target == "stdio":
+        transport = StdioTransport(command[0], list(command[1:]))
     async with Client(transport, mode="legacy" if era == "legacy" else "2026-07-28") as client:
 
         async def call(number: int) -> str:

@@ -1,4 +1,4 @@
-"""The benchmark's server on FastMCP: ``TOOLS [{stateless|sessions} {json|default} PORT]``."""
+"""The benchmark's server on FastMCP: ``TOOLS [{stateless|sessions} {json|default} WORKERS PORT]``."""
 
 # mypy: disable-error-code="import-not-found"
 # The peer lives in an environment of its own.
@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 
 from fastmcp import Context, FastMCP
+from fastmcp.exceptions import ToolError
 
 TOOLS, *HTTP = sys.argv[1:]
 
@@ -45,18 +46,35 @@ async def count(steps: int, ctx: Context) -> str:
     return "done"
 
 
+async def fail() -> str:
+    raise ToolError("no")
+
+
 if int(TOOLS):
     for index in range(int(TOOLS)):
         server.tool(add, name=f"add_{index}", output_schema=None)
 else:
-    for handler in (add, add_sync, echo, fill, count):
+    for handler in (add, add_sync, echo, fill, count, fail):
         server.tool(handler, output_schema=None)
     server.tool(locate)
 
 if HTTP:
-    import uvicorn
+    state, replies, workers, port = HTTP
+    app = server.http_app(stateless_http=state == "stateless", json_response=replies == "json")
 
-    app = server.http_app(stateless_http="stateless" in HTTP, json_response="json" in HTTP)
-    uvicorn.run(app, port=int(HTTP[-1]), loop="uvloop", http="httptools", access_log=False, log_level="warning")
-else:
-    server.run(show_banner=False, log_level="WARNING")
+if __name__ == "__main__":
+    if HTTP:
+        import uvicorn
+
+        # Workers import the application by its name.
+        uvicorn.run(
+            app if workers == "1" else "fastmcp_server:app",
+            port=int(port),
+            workers=int(workers),
+            loop="uvloop",
+            http="httptools",
+            access_log=False,
+            log_level="warning",
+        )
+    else:
+        server.run(show_banner=False, log_level="WARNING")

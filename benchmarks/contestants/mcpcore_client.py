@@ -1,10 +1,11 @@
-"""The benchmark's client on mcpcore: ``{memory|stdio} {legacy|modern} WINDOW SECONDS [SERVER…]``."""
+"""The benchmark's client on mcpcore: ``{memory|stdio|http} {legacy|modern} WINDOW SECONDS [SERVER…|URL]``."""
 
 # mypy: disable-error-code="import-not-found"
 # The loop is found beside this file when it runs as a program.
 
 import asyncio
 import sys
+from typing import Any
 
 from calls import measure
 
@@ -19,7 +20,9 @@ async def add(a: int, b: int) -> int:
 
 
 async def main(target: str, era: str, window: str, seconds: str, *command: str) -> None:
-    transport = server if target == "memory" else stdio(*command)
+    transport: Any = server if target == "memory" else command[0]  # a URL
+    if target == "stdio":
+        transport = stdio(*command)
     async with Client(transport, eras=["legacy" if era == "legacy" else "modern"]) as client:
 
         async def call(number: int) -> str:

@@ -1,9 +1,9 @@
-"""The benchmark's server on mcpcore: ``TOOLS [{stateless|sessions} {json|default} PORT]``."""
+"""The benchmark's server on mcpcore: ``TOOLS [{stateless|sessions} {json|default} WORKERS PORT]``."""
 
 import sys
 from dataclasses import dataclass
 
-from mcpcore import Context, Server
+from mcpcore import Context, Server, ToolError
 
 TOOLS, *HTTP = sys.argv[1:]
 
@@ -42,16 +42,26 @@ async def count(steps: int, ctx: Context) -> str:
     return "done"
 
 
+async def fail() -> str:
+    raise ToolError("no")
+
+
+async def announce() -> str:
+    server.notify_tools_changed()
+    return "done"
+
+
 if int(TOOLS):
     for index in range(int(TOOLS)):
         server.tool(name=f"add_{index}")(add)
 else:
-    for handler in (add, add_sync, echo, fill, count):
+    for handler in (add, add_sync, echo, fill, count, fail, announce):
         server.tool(handler)
     server.tool(output_schema=True)(locate)
 
 if HTTP:
     # On uvicorn, uvloop and httptools. A reply is JSON unless something has to be sent before it: nothing to choose.
-    server.run("http", port=int(HTTP[-1]))
+    _, _, workers, port = HTTP
+    server.run("http", port=int(port), workers=int(workers))
 else:
     server.run()

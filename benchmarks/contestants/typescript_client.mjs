@@ -1,9 +1,9 @@
-// The benchmark's client on the TypeScript SDK: stdio {legacy|modern} WINDOW SECONDS SERVER…
+// The benchmark's client on the TypeScript SDK: {stdio|http} {legacy|modern} WINDOW SECONDS {SERVER…|URL}
 
-import { Client } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-const [, era, window, seconds, command, ...args] = process.argv.slice(2);
+const [target, era, window, seconds, command, ...args] = process.argv.slice(2);
 const WARM_UP = 0.15; // seconds
 
 const client = new Client(
@@ -31,7 +31,9 @@ async function run(calls) {
     return (performance.now() - started) / 1000;
 }
 
-await client.connect(new StdioClientTransport({ command, args }));
+const transport =
+    target === 'http' ? new StreamableHTTPClientTransport(new URL(command)) : new StdioClientTransport({ command, args });
+await client.connect(transport);
 let batch = Math.max(200, window);
 let took = await run(batch);
 while (took < WARM_UP && Number(seconds)) {

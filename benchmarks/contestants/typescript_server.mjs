@@ -1,11 +1,11 @@
-// The benchmark's server on the TypeScript SDK: TOOLS [{stateless|sessions} {json|default} PORT].
+// The benchmark's server on the TypeScript SDK: TOOLS [{stateless|sessions} {json|default} WORKERS PORT].
 
 
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
-const [tools, state, replies, port] = process.argv.slice(2);
+const [tools, state, replies, , port] = process.argv.slice(2);
 
 const text = value => ({ content: [{ type: 'text', text: value }] });
 const integer = z.number().int();
@@ -13,7 +13,7 @@ const pair = z.object({ a: integer, b: integer });
 const point = z.object({ x: integer, y: integer });
 
 function create() {
-    const server = new McpServer({ name: 'bench', version: '0.0.0' }, { capabilities: { tools: {} } });
+    const server = new McpServer({ name: 'bench', version: '0.0.0' }, { capabilities: { tools: { listChanged: true } } });
     if (Number(tools)) {
         for (let index = 0; index < Number(tools); index++) {
             server.registerTool(`add_${index}`, { inputSchema: pair }, async ({ a, b }) => text(String(a + b)));
@@ -38,8 +38,17 @@ function create() {
         }
         return text('done');
     });
+    server.registerTool('fail', { inputSchema: z.object({}) }, async () => {
+        throw new Error('no');
+    });
+    server.registerTool('announce', { inputSchema: z.object({}) }, async () => {
+        handler.notify.toolsChanged();
+        return text('done');
+    });
     return server;
 }
+
+let handler;
 
 async function listen() {
     const { createServer } = await import('node:http');
@@ -48,7 +57,11 @@ async function listen() {
         await import('@modelcontextprotocol/node');
     const isHostValid = localhostHostValidation();
     const isOriginValid = localhostOriginValidation();
-    const serve = toNodeHandler(createMcpHandler(create, { responseMode: replies === 'json' ? 'json' : 'auto' }));
+    handler = createMcpHandler(create, {
+        responseMode: replies === 'json' ? 'json' : 'auto',
+        maxSubscriptions: 20_000
+    });
+    const serve = toNodeHandler(handler);
     const sessions = new Map();
 
     async function inSession(request, response) {

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from benchmarks.rows import client, http, stdio
+from benchmarks.rows import client, http, scale, stdio
 from benchmarks.table import Row
 
 __all__ = ["ROWS", "SMOKE"]
 
-ROWS: dict[str, Row] = {row.name: row for row in (*stdio.ROWS, *http.ROWS, *client.ROWS)}
+ROWS: dict[str, Row] = {row.name: row for row in (*stdio.ROWS, *http.ROWS, *scale.ROWS, *client.ROWS)}
 """By name, in the order of the report."""
 
 SMOKE: Final = (
@@ -16,6 +16,8 @@ SMOKE: Final = (
     "sync-1",
     "structured-32",
     "unknown-32",
+    "invalid-32",
+    "fail-32",
     "progress",
     "echo-1m",
     "result-64m",
@@ -25,7 +27,10 @@ SMOKE: Final = (
     "memory",
     "http-16",
     "http-sessions-16-default",
+    "http-workers-2",
+    "subscriptions",
     "in-memory-modern",
     "client-32",
+    "client-http-16",
 )
 """What a smoke run takes by default: every kind of request and of program. The other rows differ in numbers only."""

@@ -1,4 +1,5 @@
-"""What a program sees that calls a server: in memory, where both ends are the contestant's, and over pipes to ``bare``.
+"""What a program sees that calls a server: in memory, where both ends are the contestant's, and over
+pipes and HTTP to ``bare``.
 
 The loop is in a program of the contestant's own (`benchmarks/contestants/calls.py`), because the call is measured as
 its user writes it. It checks every result.
@@ -6,6 +7,8 @@ its user writes it. It checks every result.
 
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import partial
 from typing import Final, Literal
 
@@ -14,6 +17,7 @@ import msgspec
 from benchmarks.peers import PROGRAMS
 from benchmarks.table import BenchmarkError, Contestant, Effort, Goal, Measurement, Row
 from mcpcore.bench.driver import environment
+from mcpcore.bench.http_driver import HTTPServer
 
 __all__ = ["ROWS"]
 
@@ -33,7 +37,7 @@ def calls(
     name: str,
     title: str,
     *,
-    program: Literal["memory", "client"],
+    program: Literal["memory", "client", "http client"],
     group: str,
     era: str,
     window: int = 1,
@@ -44,11 +48,23 @@ def calls(
     def measure(contestant: Contestant, effort: Effort) -> Measurement:
         seconds = 0.0 if effort.smoke else effort.seconds
         argv = (*contestant.programs[program], era, str(window), str(seconds))
-        report = run((*argv, *BARE) if program == "client" else argv, seconds + PATIENCE)
+        with other_side(program) as peer:
+            report = run((*argv, *peer), seconds + PATIENCE)
         details = {"µs/call": report.seconds / report.calls * 1e6, "CPU µs/call": report.cpu / report.calls * 1e6}
         return Measurement(report.calls / report.seconds, details)
 
     return Row(name, title, group, "calls/s", "higher", program, measure, goals)
+
+
+@contextmanager
+def other_side(program: str) -> Generator[tuple[str, ...]]:
+    """Have what a client program of a kind calls. Yields the arguments that tell it."""
+    if program == "http client":
+        with HTTPServer((*BARE, "stateless", "json", "1")) as server:
+            server.open("modern")
+            yield (f"http://127.0.0.1:{server.port}/mcp",)
+    else:
+        yield BARE if program == "client" else ()
 
 
 def run(argv: tuple[str, ...], patience: float) -> Report:
@@ -67,6 +83,7 @@ def run(argv: tuple[str, ...], patience: float) -> Report:
 
 in_memory = partial(calls, program="memory", group="in memory", goals=(Goal(4, "mcp"),))
 over_pipes = partial(calls, program="client", group="clients")
+over_http = partial(calls, program="http client", group="clients over HTTP", era="modern")
 
 ROWS: Final = (
     in_memory("in-memory-modern", "calls of a server in the same process", era="modern"),
@@ -75,4 +92,6 @@ ROWS: Final = (
     over_pipes("client-32", "calls of the bare server, 32 at a time", era="legacy", window=32),
     over_pipes("client-1-modern", "calls of 2026-07-28 of the bare server, one at a time", era="modern"),
     over_pipes("client-32-modern", "calls of 2026-07-28 of the bare server, 32 at a time", era="modern", window=32),
+    over_http("client-http-1", "calls of the bare server over HTTP, one at a time"),
+    over_http("client-http-16", "calls of the bare server over HTTP, 16 at a time", window=16),
 )

@@ -16,8 +16,9 @@ from mcpcore.bench.http_driver import HTTPServer
 __all__ = ["ROWS"]
 
 CALLS: Final = 1000
+STEPS: Final = 500
 SETTLING: Final = 200  # sessions before the first look at memory, so that what comes once is not counted
-SESSIONS: Final = 2000
+SESSIONS: Final = 9700  # with those before, below the limit of 10 000 that mcpcore has
 SMOKE_SESSIONS: Final = 10
 
 
@@ -29,10 +30,12 @@ def server(
     replies: Literal["json", "default"] = "json",
 ) -> HTTPServer:
     """Start the contestant's server. Modern clients are served alike in both states."""
-    return HTTPServer((*contestant.programs["http"], str(tools), state, replies), sessions=state == "sessions")
+    argv = (*contestant.programs["http"], str(tools), state, replies, "1")
+    return HTTPServer(argv, sessions=state == "sessions")
 
 
 rate = partial(shapes.rate, program="http", start=server)
+payload = partial(rate, group="payloads over HTTP", era="modern")
 sessions = partial(server, state="sessions")
 
 
@@ -53,7 +56,10 @@ def measure_session(contestant: Contestant, effort: Effort) -> Measurement:
         before, _ = process.memory()
         process.open_sessions(count, traffic.add())
         after, _ = process.memory()
-    return Measurement((after - before) * 1024 / count, {"RSS MiB before": before, "RSS MiB after": after})
+        # One of those that were opened first is used again, beside all the others.
+        beside = process.run(traffic.add(), SMOKE_CALLS if effort.smoke else CALLS)
+    details = {"RSS MiB before": before, "RSS MiB after": after, "calls/s beside them": beside.rate}
+    return Measurement((after - before) * 1024 / count, details)
 
 
 ROWS: Final = (
@@ -102,6 +108,35 @@ ROWS: Final = (
         start=partial(sessions, replies="default"),
     ),
     rate(
+        "http-sync-16",
+        "HTTP, a handler without async, 16 connections",
+        traffic.add("add_sync"),
+        group="kinds of HTTP calls",
+        era="modern",
+        window=16,
+    ),
+    rate(
+        "http-unknown-16",
+        "HTTP, an unknown tool, 16 connections",
+        traffic.unknown_tool(),
+        group="kinds of HTTP calls",
+        era="modern",
+        window=16,
+    ),
+    rate(
+        "http-progress",
+        f"HTTP, progress notifications, {STEPS} per call, as events",
+        traffic.count(STEPS),
+        group="kinds of HTTP calls",
+        unit="notifications/s",
+        era="modern",
+        smoke_calls=2,
+        start=partial(server, replies="default"),
+    ),
+    payload("http-echo-100", "100 bytes there and back over HTTP", traffic.echo(100)),
+    payload("http-echo-10k", "10 000 bytes there and back over HTTP", traffic.echo(10_000)),
+    payload("http-echo-1m", "1 000 000 bytes there and back over HTTP", traffic.echo(1_000_000), smoke_calls=5),
+    rate(
         "http-list-1000",
         "tools/list with 1 000 tools over HTTP",
         traffic.listing(1000),
@@ -121,6 +156,14 @@ ROWS: Final = (
         group="large payloads over HTTP",
         era="modern",
         goals=(Goal(1.5), LINEAR),
+    ),
+    shapes.first_reply(
+        "http-start",
+        "spawn to the first reply over HTTP",
+        program="http",
+        start=server,
+        group="start",
+        era="modern",
     ),
     Row(
         "http-memory",

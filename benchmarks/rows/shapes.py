@@ -8,9 +8,12 @@ from benchmarks.table import Contestant, Effort, Goal, Measurement, Row
 from mcpcore.bench.driver import Driver
 from mcpcore.bench.traffic import Traffic
 
-__all__ = ["LINEAR", "SMOKE_CALLS", "Start", "growth", "rate"]
+__all__ = ["LINEAR", "SMOKE_CALLS", "STARTS", "Start", "first_reply", "growth", "rate"]
 
 SMOKE_CALLS: Final = 200
+STARTS: Final = 5
+"""Processes of which a figure about starting is the median."""
+
 LARGE: Final = (1_000_000, 4_000_000, 16_000_000, 64_000_000)
 LINEAR: Final = Goal(1.5, detail="linearity")
 
@@ -78,3 +81,21 @@ def growth(
         return Measurement(seconds[sizes[-1]], {**details, "linearity": linearity, "peak RSS MiB": peak})
 
     return Row(name, title, group, "s", "lower", program, measure, goals)
+
+
+def first_reply(
+    name: str, title: str, *, program: str, start: Start, group: str, era: str, goals: tuple[Goal, ...] = ()
+) -> Row:
+    """A row that times spawning a server until its first reply is read."""
+
+    def measure(contestant: Contestant, effort: Effort) -> Measurement:
+        opened: list[float] = []
+        cpu: list[float] = []
+        for _ in range(1 if effort.smoke else STARTS):
+            with start(contestant, 0) as server:
+                server.open(era)
+                opened.append(server.opened_after * 1000)
+                cpu.append(server.cpu() * 1000)
+        return Measurement(statistics.median(opened), {"server CPU ms": statistics.median(cpu)})
+
+    return Row(name, title, group, "ms", "lower", program, measure, goals)

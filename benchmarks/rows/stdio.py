@@ -7,14 +7,13 @@ from typing import Final
 
 from benchmarks import traffic
 from benchmarks.rows import shapes
-from benchmarks.rows.shapes import LINEAR, SMOKE_CALLS
+from benchmarks.rows.shapes import LINEAR, SMOKE_CALLS, STARTS
 from benchmarks.table import BenchmarkError, Contestant, Effort, Goal, Measurement, Row
 from mcpcore.bench.driver import environment
 from mcpcore.bench.stdio_driver import StdioServer
 
 __all__ = ["ROWS"]
 
-STARTS: Final = 5
 MEMORY_CALLS: Final = 1000
 STEPS: Final = 500
 
@@ -28,23 +27,8 @@ def server(contestant: Contestant, tools: int = 0) -> StdioServer:
 
 
 rate = partial(shapes.rate, program="stdio", start=server)
+start = partial(shapes.first_reply, program="stdio", start=server, group="start", goals=START)
 growth = partial(shapes.growth, program="stdio", start=server, group="large payloads")
-
-
-def start(name: str, title: str, *, era: str) -> Row:
-    """A row that times spawning a server until its first reply is read."""
-
-    def measure(contestant: Contestant, effort: Effort) -> Measurement:
-        opened: list[float] = []
-        cpu: list[float] = []
-        for _ in range(1 if effort.smoke else STARTS):
-            with server(contestant) as process:
-                process.open(era)
-                opened.append(process.opened_after * 1000)
-                cpu.append(process.cpu() * 1000)
-        return Measurement(statistics.median(opened), {"server CPU ms": statistics.median(cpu)})
-
-    return Row(name, title, "start", "ms", "lower", "stdio", measure, START)
 
 
 def measure_import(contestant: Contestant, effort: Effort) -> Measurement:
@@ -103,6 +87,16 @@ ROWS: Final = (
     ),
     rate("structured-32", "a structured result, 32 in flight", traffic.locate(), group="kinds of calls", window=32),
     rate("unknown-32", "an unknown tool, 32 in flight", traffic.unknown_tool(), group="kinds of calls", window=32),
+    rate(
+        "invalid-32",
+        "arguments that do not fit, 32 in flight",
+        traffic.unfit_arguments(),
+        group="kinds of calls",
+        window=32,
+    ),
+    rate(
+        "fail-32", "a handler that raises a tool error, 32 in flight", traffic.fail(), group="kinds of calls", window=32
+    ),
     rate(
         "progress",
         f"progress notifications, {STEPS} per call",

@@ -68,7 +68,7 @@ else:
 
 
 def bare(state: str = "stateless", tools: int = 0) -> HTTPServer:
-    return HTTPServer([sys.executable, str(BARE), str(tools), state, "json"], sessions=state == "sessions")
+    return HTTPServer([sys.executable, str(BARE), str(tools), state, "json", "1"], sessions=state == "sessions")
 
 
 @pytest.mark.parametrize("window", [1, 3, 20])
