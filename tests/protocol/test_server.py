@@ -1,6 +1,7 @@
 """The server's role beyond what the transcripts show: configuration, headers, limits, extensions, stateless connections."""
 
 import json
+import sys
 from typing import Any
 
 import msgspec
@@ -35,6 +36,7 @@ from mcpcore.types import (
     SubscriptionFilter,
 )
 from mcpcore.types._base import Object
+from mcpcore.types.jsonrpc import ErrorData
 from mcpcore.types.lifecycle import ListChangedCapability, ResourcesCapability
 from mcpcore.types.methods import Direction, Method
 from mcpcore.versions import LEGACY_VERSIONS, MODERN_VERSIONS, VERSIONS, Era
@@ -398,6 +400,29 @@ def test_params_deeper_than_the_parser_can_follow_are_refused() -> None:
         connection.receive(Incoming(data))
         (answer,) = answers(connection)
         assert answer["id"] == depth and answer["error"]["code"] in (-32600, -32602)
+
+
+@pytest.mark.parametrize("place", ["arguments", "_meta"])
+def test_no_depth_makes_receive_raise(place: str) -> None:
+    """The parser gives up at a depth that depends on how much of the stack is used, so each step has one of its own."""
+    maps = {"t": {("a",): "mcp-param-a"}}
+    connection = server(limits=Limits(json_depth=10**6), header_map=maps.get)
+    headers = {**HEADERS, "mcp-param-a": "1"}
+    outcomes: set[str] = set()
+    for depth in range(1, sys.getrecursionlimit() + 10):
+        deep = Raw(b"[" * depth + b"]" * depth)
+        params: dict[str, Any] = {"name": "t", "arguments": {"a": "1"}, "_meta": dict(META)}
+        params[place]["deep"] = deep
+        message = {"jsonrpc": "2.0", "id": depth, "method": "tools/call", "params": params}
+        events = connection.receive(Incoming(msgspec.json.encode(message), headers))
+        for answer in answers(connection):
+            assert answer["id"] == depth and answer["error"]["code"] in (-32600, -32602)
+            outcomes.add(answer["error"]["message"].partition(":")[0])
+        if events and isinstance(events[0], RequestReceived):
+            outcomes.add("received")
+            connection.send_error(depth, ErrorData(-32603, "done"))
+            connection.messages_to_send()
+    assert outcomes >= {"received", "Invalid Request"}
 
 
 # -- header fields that mirror the body --------------------------------------------------------------------------------
