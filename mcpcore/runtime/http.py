@@ -17,6 +17,8 @@ from mcpcore.runtime.session import Session
 from mcpcore.transports.http.application import Application
 from mcpcore.transports.http.eventlog import EventLogFactory
 from mcpcore.transports.http.guard import Guard, is_loopback
+from mcpcore.transports.http.requests import Scope
+from mcpcore.transports.http.response import Receive, Send
 from mcpcore.transports.http.server import StreamableHTTPApp
 from mcpcore.transports.http.sse import SSEApp
 
@@ -262,8 +264,17 @@ def _hypercorn(app: Application, log_level: str) -> Callable[[list[socket.socket
     config.graceful_timeout = _GRACE
     config.backlog = _BACKLOG
 
+    async def without_lifespan(scope: Scope, receive: Receive, send: Send) -> None:
+        """Leave the lifespan to `serve_http`, which hears of what fails in it."""
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+        for step in ("startup", "shutdown"):
+            await receive()
+            await send({"type": f"lifespan.{step}.complete"})
+
     async def run(sockets: list[socket.socket], ending: anyio.Event) -> None:
         config.bind = [f"fd://{each.detach()}" for each in sockets]
-        await hypercorn_trio.serve(app, config, shutdown_trigger=ending.wait)
+        await hypercorn_trio.serve(without_lifespan, config, shutdown_trigger=ending.wait)
 
     return run

@@ -240,6 +240,11 @@ class Application:
                     return
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
-                await self.aclose()
+                try:
+                    await self.aclose()
+                except Exception as error:
+                    logger.exception("the server's lifespan failed to end")
+                    await send({"type": "lifespan.shutdown.failed", "message": str(error)})
+                    return
                 await send({"type": "lifespan.shutdown.complete"})
                 return
