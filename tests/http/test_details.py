@@ -1,5 +1,8 @@
 """Small things of the binding that clients, proxies and browsers stumble over, where an implementation forgets one of them."""
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -7,6 +10,7 @@ import msgspec
 import pytest
 
 from mcpcore import Limits, Server
+from mcpcore.transports.http.eventlog import SQLiteEventLogs
 from mcpcore.types.meta import CLIENT_CAPABILITIES, PROTOCOL_VERSION
 from tests.support.asgi import LEGACY, MODERN, Caller, encoded, initialize, modern, request
 from tests.support.world import World
@@ -144,6 +148,23 @@ async def test_streams_are_primed_in_the_revision_that_has_it(version: str, prim
     assert [event.data for event in response.events].count(b"") == int(primed and event_log is not None)
     assert all(bool(event.id) == (version != MODERN and event_log is not None) for event in response.events)
     assert (response.events[0].data == b"") == (primed and event_log is not None)
+
+
+async def test_events_may_be_kept_in_a_file_for_as_long_as_their_session_lasts(tmp_path: Path) -> None:
+    path = tmp_path / "events.db"
+    with closing(SQLiteEventLogs(path)) as logs, closing(sqlite3.connect(path)) as database:
+        world, call = caller(event_log=logs)
+        world.release.set()
+        session = await call.initialize()
+        message = request("tools/call", {"name": "steps", "_meta": {"progressToken": 1}})
+        posted = await call.post(message, session)
+        resumed = await call.call("GET", headers={**SSE, **session, "last-event-id": posted.events[0].id})
+        assert resumed.messages == posted.messages and len(resumed.messages) == 2
+        assert [event.id for event in resumed.events] == [event.id for event in posted.events[1:]]
+        count = "SELECT count(*) FROM events"
+        assert database.execute(count).fetchone() == (3,)
+        assert (await call.call("DELETE", headers=session)).status == 200
+        assert database.execute(count).fetchone() == (0,)
 
 
 # -- HTTP+SSE ----------------------------------------------------------------------------------------------------------
