@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
-import anyio.to_thread
 import msgspec
 
 from mcpcore.exceptions import CapabilityError, InsufficientScope, McpError, ResourceNotFound
@@ -17,6 +16,7 @@ from mcpcore.runtime.errors import error_of, standing
 from mcpcore.runtime.lists import LISTS, Lists
 from mcpcore.runtime.middleware import Middleware, Next
 from mcpcore.runtime.request import InputNeeded, Message, Notification, Request
+from mcpcore.runtime.threads import Threads
 from mcpcore.types.completion import CompleteParams, CompleteResult, Completion, PromptReference
 from mcpcore.types.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, ErrorData
 from mcpcore.types.resources import ResourceTemplate
@@ -44,7 +44,7 @@ class Dispatcher:
         self._server = server
         self._registry: Registry = server.registry
         self._limits = server.limits
-        self._threads: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("mcpcore threads")
+        self._threads: anyio.lowlevel.RunVar[Threads] = anyio.lowlevel.RunVar("mcpcore threads")
         self._methods: dict[str, Callable[[Request], Awaitable[Any]]] = {
             **dict.fromkeys(LISTS, Lists(server.registry, server.page_size).answer),
             "tools/call": self._call_tool,
@@ -217,29 +217,18 @@ class Dispatcher:
         return await handler.invoke_async(params, request, version, self.run_sync)
 
     async def run_sync(self, function: Callable[[], Any]) -> Any:
-        """Run a plain function in a worker thread of this server's own.
+        """Run a plain function in a worker thread of this server's own; see `Threads.run`."""
+        threads = self._threads.get(None)
+        if threads is None:  # some for each event loop that the server is used on
+            threads = Threads(self._limits.threads)
+            self._threads.set(threads)
+        return await threads.run(function)
 
-        When the request is cancelled the thread cannot be stopped: it is abandoned and its result dropped.
-        """
-        limiter = self._threads.get(None)
-        if limiter is None:  # one for each event loop that the server is used on
-            limiter = anyio.CapacityLimiter(self._limits.threads)
-            self._threads.set(limiter)
-        running = False
-
-        def work() -> Any:
-            nonlocal running
-            running = True
-            try:
-                return function()
-            finally:
-                running = False
-
-        try:
-            return await anyio.to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
-        finally:
-            if running:
-                logger.warning("abandoned a worker thread that did not end with its request")
+    def dismiss_threads(self) -> None:
+        """Nobody uses the server any more on this event loop."""
+        threads = self._threads.get(None)
+        if threads is not None:
+            threads.dismiss()
 
 
 def _wrapped(middleware: Middleware, call_next: Next) -> Next:

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from mcpcore._wakeup import asyncio_loop
@@ -177,6 +178,8 @@ class Driver(Conversation):
 
         Returns False when this task is not needed any more.
         """
+        if self._running:  # others may be done in this turn of the event loop, too: one write for all their answers
+            await anyio.lowlevel.checkpoint()
         await self.flush()
         if self._ended.is_set() or len(self._parked) >= _PARKED:
             return False

@@ -3,8 +3,8 @@
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -330,9 +330,14 @@ class Server:
         self._sessions.discard(session)
         session.disconnected()
 
-    def running(self) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
         """Keep the server's lifespan entered. It is entered once, however many use it at the same time."""
-        return self._lifespan()
+        async with self._lifespan():
+            try:
+                yield
+            finally:
+                self._dispatcher.dismiss_threads()
 
     def http_app(self, **options: Any) -> "StreamableHTTPApp":
         """Return an ASGI application that serves this server: run it, or mount it anywhere; it needs no lifespan.
