@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks import machine
+from benchmarks.guard import GUARDED, guard
 from benchmarks.peers import prepare
+from benchmarks.readme import README, quote
 from benchmarks.report import markdown, write
 from benchmarks.results import run
 from benchmarks.rows import ROWS, SMOKE
-from benchmarks.table import CONTESTANTS, BenchmarkError, Effort
+from benchmarks.table import BASELINE, CONTESTANTS, SUBJECT, BenchmarkError, Effort
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -33,6 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help="check a few hundred replies once, of every kind of row unless --rows is given; no figures come out",
     )
+    parser.add_argument(
+        "--guard",
+        action="store_true",
+        help="check in about a minute that a few rows keep their distance from mcp; takes no other option",
+    )
     parser.add_argument("--list", action="store_true", help="name the rows and exit")
     parser.add_argument(
         "--out",
@@ -41,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="where results go (default: benchmarks/results after the whole table; a part of it is only printed)",
     )
     options = parser.parse_args(arguments)
+    if options.guard and options != parser.parse_args(["--guard"]):
+        parser.error("--guard takes no other option")
     if options.rounds < 1:
         parser.error("--rounds must be 1 or more")
     if not 0 < options.seconds <= 60:
@@ -57,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{row:24} {ROWS[row].title}")
         return 0
     try:
-        return measure(rows, names, options)
+        return keep_guard() if options.guard else measure(rows, names, options)
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -81,7 +90,7 @@ def measure(rows: list[str], names: list[str], options: argparse.Namespace) -> i
         prepare(names),
         rounds=1 if options.smoke else options.rounds,
         effort=Effort(options.seconds, options.smoke),
-        say=lambda line: print(line, file=sys.stderr, flush=True),
+        say=say,
     )
     failed = any(entry.failures for entry in results.rows.values())
     if not options.smoke:
@@ -91,7 +100,23 @@ def measure(rows: list[str], names: list[str], options: argparse.Namespace) -> i
         if folder is not None:
             write(results, ROWS, folder)
             print(f"written to {folder}", file=sys.stderr)
+        if folder == RESULTS:
+            quote(results)
+            print(f"quoted in {README}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def keep_guard() -> int:
+    found = guard(prepare((SUBJECT, BASELINE)), say)
+    for words in found:
+        print(f"broken: {words}", file=sys.stderr)
+    if not found:
+        print(f"all {len(GUARDED)} guarded rows hold", file=sys.stderr)
+    return 1 if found else 0
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

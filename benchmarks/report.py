@@ -11,7 +11,7 @@ from benchmarks.results import Results, RowResults, verdict
 from benchmarks.spread import Spread, spread
 from benchmarks.table import BASELINE, SUBJECT, BenchmarkError, Goal, Row
 
-__all__ = ["markdown", "write"]
+__all__ = ["markdown", "number", "table", "write"]
 
 
 def write(results: Results, rows: Mapping[str, Row], folder: Path) -> None:
@@ -56,6 +56,7 @@ def markdown(results: Results, rows: Mapping[str, Row]) -> str:
 
 
 def table(head: Sequence[str], lines: Iterator[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
     body = [head, ["---"] * len(head), *lines]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in body)
 
