@@ -43,8 +43,8 @@ def quoted(results: Results) -> str:
         spreads = [entry.spread(name) for name in names]
         multiple = entry.ratios(SUBJECT, BASELINE)
         cells = ["—" if found is None else number(found.median) for found in spreads]
-        lines.append([entry.title, entry.unit, *cells, "—" if multiple is None else f"{number(multiple.median)} ×"])
-    head = ["", "", *(f"{name} {results.versions[name]}" for name in names), f"{SUBJECT} : {BASELINE}"]
+        lines.append([entry.title, entry.unit, *cells, "—" if multiple is None else number(multiple.median)])
+    head = ["", "", *(f"{name} {results.versions[name]}" for name in names), f"{SUBJECT} ÷ {BASELINE}"]
     return table(head, iter(lines)) + "\n"
 
 

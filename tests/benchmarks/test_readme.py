@@ -32,8 +32,7 @@ def test_quoting_changes_the_table_and_nothing_else(tmp_path: Path) -> None:
     assert before == "before\n<!-- figures of benchmarks/results "
     assert rest.endswith("<!-- end of figures -->\nafter\n")
     assert (
-        "| one call | calls/s | 3\N{NARROW NO-BREAK SPACE}000 | 2\N{NARROW NO-BREAK SPACE}000 | — | — | 1.5 × |\n"
-        in rest
+        "| one call | calls/s | 3\N{NARROW NO-BREAK SPACE}000 | 2\N{NARROW NO-BREAK SPACE}000 | — | — | 1.5 |\n" in rest
     )
 
 
