@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -21,17 +21,18 @@ from typing import Final, NamedTuple, Self
 import msgspec
 
 from mcpcore.bench.latency import percentile
-from mcpcore.bench.traffic import Message, Traffic, WrongReply, encode, opening
+from mcpcore.bench.load import Load, Tally
+from mcpcore.bench.process import TICKS, usage
+from mcpcore.bench.traffic import Traffic, encode, opening
 from mcpcore.exceptions import BenchmarkError
 
-__all__ = ["CHUNK", "Driver", "Run", "environment", "note_progress"]
+__all__ = ["CHUNK", "TICKS", "Driver", "Run", "environment"]
 
 CHUNK: Final = 1 << 16
 """Bytes that are read at once: what a pipe holds."""
 
 PREPARED: Final = 256_000_000  # bytes of requests that are written ahead
 WARM_UP: Final = 0.15  # seconds; a batch that takes so long, after smaller ones, has let V8 compile what is hot
-TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 class Run(NamedTuple):
@@ -81,6 +82,8 @@ class Driver(ABC):
         argv: The program.
         stdin: As `subprocess.Popen` takes it.
         stdout: The same.
+        env: Its environment; by default ours without switches that debug or redirect an interpreter.
+        cwd: Its working directory; by default one that has nothing to import.
 
     Attributes:
         silence: Seconds without a byte in either direction after which a server counts as hung.
@@ -94,7 +97,15 @@ class Driver(ABC):
     era: str = "legacy"
     opened_after: float = 0.0
 
-    def __init__(self, argv: Sequence[str], *, stdin: int, stdout: int) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: int,
+        stdout: int,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> None:
         if not Path("/proc/self/stat").exists():
             raise BenchmarkError("processor time and memory are read from /proc, so the benchmark needs Linux")
         self._number = 0
@@ -107,8 +118,8 @@ class Driver(ABC):
             stderr=self._stderr,
             bufsize=0,
             process_group=0,
-            cwd=tempfile.gettempdir(),
-            env=environment(),
+            cwd=tempfile.gettempdir() if cwd is None else cwd,
+            env=environment() if env is None else env,
         )
 
     def __enter__(self) -> Self:
@@ -132,7 +143,7 @@ class Driver(ABC):
     def open(self, era: str) -> None:
         """Introduce the driver as a client of ``era``: the handshake, or ``server/discover``."""
         self.era = era
-        self.run(opening(era), 1)
+        self._introduce(opening(era))
         self.opened_after = time.perf_counter() - self._spawned
 
     def run(self, traffic: Traffic, requests: int, window: int = 1, limit: float = math.inf) -> Run:
@@ -151,18 +162,36 @@ class Driver(ABC):
         first = self._number
         prepared = [self._prepare(traffic, number) for number in range(first, first + requests)]
         self._number += requests
-        self._connect(window)
+        return self.work(
+            Load(
+                prepared,
+                first,
+                traffic.check,
+                window=window,
+                notifications=traffic.notifications,
+                seconds=limit,
+                silence=self.silence,
+            ),
+            Tally(),
+        )
+
+    def work(self, load: Load, tally: Tally) -> Run:
+        """Work a load off.
+
+        Raises:
+            WrongReply: A reply is wrong, and the tally is strict.
+            BenchmarkError: The server died or hung.
+        """
+        self._connect(load.window)
         gc.collect()
         gc.disable()
         try:
-            server_cpu, driver_cpu, started = self.cpu(), time.process_time(), time.perf_counter()
-            latencies = self._exchange(traffic, first, prepared, window, started + limit)
-            seconds = time.perf_counter() - started
+            server_cpu, driver_cpu = self.cpu(), time.process_time()
+            self._exchange(load, tally)
             driver_cpu, server_cpu = time.process_time() - driver_cpu, self.cpu() - server_cpu
         finally:
             gc.enable()
-        latencies.sort()
-        return Run(len(latencies), seconds, latencies, server_cpu, driver_cpu)
+        return Run(len(tally.latencies), tally.seconds, sorted(tally.latencies), server_cpu, driver_cpu)
 
     def run_for(self, traffic: Traffic, seconds: float, window: int = 1) -> Run:
         """Warm the server up, then run as many requests as fill about ``seconds``."""
@@ -176,18 +205,19 @@ class Driver(ABC):
 
     def cpu(self) -> float:
         """Seconds of processor time that the server has used so far, user and system, all threads."""
-        status = Path(f"/proc/{self._process.pid}/stat").read_bytes()
-        fields = status[status.rindex(b")") + 2 :].split()  # the name before may contain anything
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        return usage([self._process.pid]).cpu
 
     def memory(self) -> tuple[float, float]:
         """Resident memory of the server in MiB: now, and at most since it started."""
-        status = dict(line.split(":", 1) for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines())
-        return int(status["VmRSS"].split()[0]) / 1024, int(status["VmHWM"].split()[0]) / 1024
+        used = usage([self._process.pid])
+        return used.memory / 2**20, used.peak / 2**20
 
     def details(self) -> dict[str, float]:
         """What else there is to know about the server, by name and unit."""
         return {"RSS MiB": self.memory()[0]}
+
+    def _introduce(self, asked: Traffic) -> None:
+        self.run(asked, 1)
 
     # -- what transports differ in -----------------------------------------------------------------------------------
 
@@ -199,10 +229,8 @@ class Driver(ABC):
         """Make what ``window`` requests in flight need, before the clock runs."""
 
     @abstractmethod
-    def _exchange(
-        self, traffic: Traffic, first: int, prepared: list[bytes], window: int, send_until: float
-    ) -> list[float]:
-        """Send the requests and check the replies. Returns the latencies."""
+    def _exchange(self, load: Load, tally: Tally) -> None:
+        """Send the requests and check the replies."""
 
     @abstractmethod
     def _end(self) -> None:
@@ -227,13 +255,3 @@ class Driver(ABC):
         self._stderr.seek(0)
         tail = self._stderr.read()[-2000:].decode(errors="replace").strip()
         return BenchmarkError(f"the server {what}" + (f"; its standard error ends:\n{tail}" if tail else ""))
-
-
-def note_progress(message: Message, progress: dict[int | None, int]) -> None:
-    """Count a progress notification for its request. They have to come in order; other notifications are ignored."""
-    if message.method != "notifications/progress":
-        return
-    token = message.params.progress_token
-    progress[token] = progress.get(token, 0) + 1
-    if message.params.progress != progress[token]:
-        raise WrongReply(f"progress {message.params.progress} of request {token} is out of order")

@@ -3,83 +3,29 @@
 It is not told how a server replies, with one JSON object or with a stream of events; it reads either and counts.
 """
 
-import select
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from struct import pack
 from typing import Any, Final
 
-import msgspec
+from mcpcore.bench.connection import LOOPBACK, Connection
+from mcpcore.bench.driver import Driver
+from mcpcore.bench.http_load import check_response, exchange
+from mcpcore.bench.load import Load, Tally
+from mcpcore.bench.responses import MalformedResponse, Response
+from mcpcore.bench.traffic import ERAS, Traffic, WrongReply, encode, opening
 
-from mcpcore.bench.driver import CHUNK, Driver, note_progress
-from mcpcore.bench.responses import MalformedResponse, Response, ResponseReader, event_data
-from mcpcore.bench.traffic import ERAS, Message, Traffic, WrongReply, decode, encode, opening
+__all__ = ["HEAD", "Connection", "HTTPServer", "rest"]
 
-__all__ = ["HTTPServer"]
-
-LOOPBACK: Final = "127.0.0.1"
 PAUSE: Final = 0.002  # seconds between attempts to reach a server that has just been started
 HEAD: Final = (
-    "POST /mcp HTTP/1.1\r\nHost: {host}\r\nUser-Agent: benchmark\r\nAccept: application/json, text/event-stream\r\n"
-    "Content-Type: application/json\r\n"
+    "POST {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: benchmark\r\n"
+    "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
 )
-JSON: Final = "application/json"
-EVENTS: Final = "text/event-stream"
-
-
-class Connection:
-    """A connection with at most one request on its way.
-
-    Attributes:
-        number: Of that request.
-        sent_at: When it was sent.
-        head: What the requests of this connection begin with.
-    """
-
-    def __init__(self, port: int, silence: float) -> None:
-        self.socket = socket.create_connection((LOOPBACK, port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # The kernel's own limits: a timeout of Python's would cost a system call for each read and write.
-        limit = pack("@qq", int(silence), int(silence % 1 * 1e6))
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-        self.number = -1
-        self.sent_at = 0.0
-        self.head = b""
-        self._reader = ResponseReader()
-
-    def send(self, prepared: bytes) -> None:
-        self.socket.sendall(self.head + prepared)
-
-    def receive(self) -> Response | None:
-        """Wait for bytes. Returns the response if they complete it.
-
-        Raises:
-            ConnectionError: There are none to come.
-            MalformedResponse: They are no response.
-        """
-        data = self.socket.recv(CHUNK)
-        if not data:
-            raise ConnectionResetError
-        return self._reader.receive(data)
-
-    def close(self) -> None:
-        """Close it.
-
-        Raises:
-            WrongReply: There is something to read that no request has asked for.
-        """
-        try:
-            unasked = self.socket.recv(CHUNK, socket.MSG_DONTWAIT)
-        except (BlockingIOError, ConnectionError):
-            unasked = b""
-        self.socket.close()
-        if unasked:
-            raise WrongReply(f"nothing awaits this reply: {unasked[:500]!r}")
+"""How a request begins."""
 
 
 class HTTPServer(Driver):
@@ -101,7 +47,7 @@ class HTTPServer(Driver):
         self._reserved.bind((LOOPBACK, 0))
         self.port = int(self._reserved.getsockname()[1])
         super().__init__([*argv, str(self.port)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        self._head = HEAD.format(host=f"{LOOPBACK}:{self.port}").encode()
+        self._head = HEAD.format(path="/mcp", host=f"{LOOPBACK}:{self.port}").encode()
         self._with_sessions = sessions
         self._in_sessions = False  # the opening request stands for itself in any case
         self._sessions: list[str] = []
@@ -127,6 +73,12 @@ class HTTPServer(Driver):
             prepared = self._prepare(then, self._number)
             self._check(then, self._number, self._ask(connection, prepared))
             self._number += 1
+        self._disconnect()
+
+    def _introduce(self, asked: Traffic) -> None:
+        self._connect(1)
+        self._check(asked, self._number, self._ask(self._connections[0], self._prepare(asked, self._number)))
+        self._number += 1
         self._disconnect()
 
     # -- the wire ----------------------------------------------------------------------------------------------------
@@ -199,46 +151,12 @@ class HTTPServer(Driver):
                 pass
             return response
 
-    def _exchange(
-        self, traffic: Traffic, first: int, prepared: list[bytes], window: int, send_until: float
-    ) -> list[float]:
+    def _exchange(self, load: Load, tally: Tally) -> None:
         with self._guarded():
-            latencies = self._exchange_all(traffic, first, prepared, window, send_until)
+            exchange(self._connections[: load.window], load, tally)
+        self._replies += tally.replies
+        self._streamed += tally.streamed
         self._disconnect()  # a server may close what is idle; the next run has connections of its own
-        return latencies
-
-    def _exchange_all(
-        self, traffic: Traffic, first: int, prepared: list[bytes], window: int, send_until: float
-    ) -> list[float]:
-        total = len(prepared)
-        latencies: list[float] = []
-        clock = time.perf_counter
-        sent = 0
-        with select.epoll() as readable:
-            connections: dict[int, Connection] = {}
-            for connection in self._connections[: min(window, total)]:
-                connections[connection.socket.fileno()] = connection
-                readable.register(connection.socket, select.EPOLLIN)
-                connection.number, connection.sent_at = first + sent, clock()
-                connection.send(prepared[sent])
-                sent += 1
-            while len(latencies) < sent:
-                ready = readable.poll(self.silence)
-                if not ready:
-                    raise TimeoutError
-                for descriptor, _ in ready:
-                    connection = connections[descriptor]
-                    response = connection.receive()
-                    if response is None:
-                        continue
-                    self._check(traffic, connection.number, response)
-                    now = clock()
-                    latencies.append(now - connection.sent_at)
-                    if sent < total and now < send_until:
-                        connection.number, connection.sent_at = first + sent, now
-                        connection.send(prepared[sent])
-                        sent += 1
-        return latencies
 
     @contextmanager
     def _guarded(self) -> Generator[None]:
@@ -252,43 +170,15 @@ class HTTPServer(Driver):
         except MalformedResponse as error:
             raise self._failure(f"sent what is no response: {error}") from error
 
-    # -- checking ----------------------------------------------------------------------------------------------------
-
     def _check(self, traffic: Traffic, number: int, response: Response) -> None:
-        head, body = response
-        self._replies += 1
-        if head.media_type == JSON:
-            messages = [self._decode(body)]
-        elif head.media_type == EVENTS:
-            self._streamed += 1
-            messages = [self._decode(data) for data in event_data(body)]
-        else:
-            raise WrongReply(f"request {number} was answered with status {head.status} and {body[:500]!r}")
-        progress: dict[int | None, int] = {}
-        replies = 0
-        for message in messages:
-            if message.method is not None:
-                note_progress(message, progress)
-            elif message.id != number or replies:
-                raise WrongReply(f"nothing awaits this reply to request {number}: {str(message)[:500]}")
-            else:
-                replies = 1
-                traffic.check(number, message)
-        if not replies:
-            raise WrongReply(f"the response to request {number} has no reply in it")
-        if head.status != 200:
-            raise WrongReply(f"request {number} was answered with status {head.status}")
-        if progress.get(number, 0) != traffic.notifications:
-            raise WrongReply(f"request {number} wants {traffic.notifications} progress notifications first")
-        if traffic.method == "initialize" and self._with_sessions is (head.session is None):
-            given = "no session" if head.session is None else "a session"
+        """Check the response to a request that is no part of a load."""
+        tally = Tally()
+        check_response(response, number, Load([], number, traffic.check, notifications=traffic.notifications), tally)
+        self._replies += tally.replies
+        self._streamed += tally.streamed
+        if traffic.method == "initialize" and self._with_sessions is (response.head.session is None):
+            given = "no session" if response.head.session is None else "a session"
             raise WrongReply(f"the server gives out {given}, which is not what this row is about")
-
-    def _decode(self, data: bytes) -> Message:
-        try:
-            return decode(data)
-        except msgspec.DecodeError as error:
-            raise self._garbage(data, error) from error
 
     # -- the end -----------------------------------------------------------------------------------------------------
 

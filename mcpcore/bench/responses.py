@@ -10,13 +10,16 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from mcpcore.exceptions import BenchmarkError
+from mcpcore.protocol.framing import ServerSentEvent, SSEDecoder
 
 __all__ = ["Head", "MalformedResponse", "Response", "ResponseReader", "event_data"]
 
 END_OF_LINE: Final = b"\r\n"
 END_OF_HEAD: Final = b"\r\n\r\n"
-STATUS_LINE: Final = re.compile(rb"HTTP/1\.1 ([1-5]\d\d)(?: .*)?")
+STATUS_LINE: Final = re.compile(rb"HTTP/1\.([01]) ([1-5]\d\d)(?: .*)?")
 FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*")
+NO_BODY: Final = (204, 304)
+EVENTS: Final = "text/event-stream"
 CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?")
 
 
@@ -30,14 +33,20 @@ class Head(NamedTuple):
     Attributes:
         status: The status code.
         media_type: The content type without parameters, in lower case.
-        length: Bytes of the body, or None where it comes in chunks.
+        length: Bytes of the body, or None where it comes in chunks or goes on until the connection ends.
         session: ``Mcp-Session-Id``.
+        closes: The connection ends after this response.
+        until_end: The body goes on until then.
+        location: Where the server redirects to.
     """
 
     status: int
     media_type: str
     length: int | None
     session: str | None
+    closes: bool = False
+    until_end: bool = False
+    location: str | None = None
 
 
 class Response(NamedTuple):
@@ -56,6 +65,18 @@ class ResponseReader:
         self._pieces: list[bytes] = []
         self._has = 0
         self._needs = 0
+        self._early: SSEDecoder | None = None
+        self._looked = 0
+
+    def early_events(self) -> list[bytes]:
+        """Return the data of events in a response that has not come to its end, each once."""
+        if self._head is None or self._head.media_type != EVENTS or len(self._chunks) == self._looked:
+            return []
+        if self._early is None:
+            self._early = SSEDecoder()
+        new, self._looked = self._chunks[self._looked :], len(self._chunks)
+        found = self._early.receive(b"".join(new))
+        return [event.data for event in found if isinstance(event, ServerSentEvent) and event.data]
 
     def receive(self, data: bytes) -> Response | None:
         """Take what has arrived. Returns the response once it is whole.
@@ -71,13 +92,19 @@ class ResponseReader:
             data = b"".join(self._pieces)
             self._pieces = []
         head = self._head
-        if head is None:
+        while head is None:
             end = data.find(END_OF_HEAD)
             if end < 0:
                 self._keep(data, len(data) + 1)
                 return None
-            head = self._head = read_head(data[:end])
+            head = read_head(data[:end])
             data = data[end + len(END_OF_HEAD) :]
+            if head.status < 200:  # RFC 9110 15.2: there may be any number of them before the response
+                head = None
+        self._head = head
+        if head.until_end:
+            self._chunks.append(data)
+            return None
         if head.length is None:
             return self._receive_chunks(head, data)
         if len(data) < head.length:
@@ -85,8 +112,14 @@ class ResponseReader:
             return None
         return self._whole(head, data[: head.length], data[head.length :])
 
+    def receive_eof(self) -> Response | None:
+        """Take the end of the connection. Returns the response that it completes, if there is one."""
+        if self._head is None or not self._head.until_end:
+            return None
+        return self._whole(self._head, b"".join(self._chunks), b"")
+
     def _receive_chunks(self, head: Head, data: bytes) -> Response | None:
-        """RFC 9112 7.1. Nobody sends trailers, so none are read."""
+        """RFC 9112 7.1. Trailers are read over."""
         start = 0
         while (end := data.find(END_OF_LINE, start)) >= 0:
             line = data[start:end]
@@ -94,19 +127,30 @@ class ResponseReader:
             if match is None:
                 raise MalformedResponse(f"no size of a chunk: {line[:200]!r}")
             begin = end + 2
-            end = begin + int(match[1], 16)
+            size = int(match[1], 16)
+            if not size:
+                return self._receive_trailers(head, data, start, begin)
+            end = begin + size
             after = end + 2
             if len(data) < after:
                 self._keep(data[start:], after - start)
                 return None
             if data[end:after] != END_OF_LINE:
                 raise MalformedResponse(f"a chunk is followed by {data[end : end + 200]!r}")
-            if begin == end:
-                return self._whole(head, b"".join(self._chunks), data[after:])
             self._chunks.append(data[begin:end])
             start = after
         self._keep(data[start:], len(data) - start + 1)
         return None
+
+    def _receive_trailers(self, head: Head, data: bytes, start: int, begin: int) -> Response | None:
+        if data.startswith(END_OF_LINE, begin):
+            end = begin
+        elif (end := data.find(END_OF_HEAD, begin)) >= 0:
+            end += len(END_OF_LINE)
+        else:
+            self._keep(data[start:], len(data) - start + 1)
+            return None
+        return self._whole(head, b"".join(self._chunks), data[end + len(END_OF_LINE) :])
 
     def _keep(self, data: bytes, needs: int) -> None:
         """Keep ``data`` until there are ``needs`` bytes. Looking again before that would be quadratic."""
@@ -120,6 +164,7 @@ class ResponseReader:
         self._head = None
         if self._chunks:
             self._chunks = []
+            self._early, self._looked = None, 0
         return Response(head, body)
 
 
@@ -137,14 +182,24 @@ def read_head(head: bytes) -> Head:
             raise MalformedResponse(f"no header field: {line[:200]!r}")
         fields[field[1].lower()] = field[2]
     length, session = fields.get(b"content-length"), fields.get(b"mcp-session-id")
-    chunked = fields.get(b"transfer-encoding", b"").lower() == b"chunked"
-    if chunked is (length is not None) or (length is not None and not length.isdigit()):
-        raise MalformedResponse(f"neither a length nor chunks: {head[:500]!r}")
+    coding, code, location = fields.get(b"transfer-encoding"), int(status[2]), fields.get(b"location")
+    if coding is not None and (coding.lower() != b"chunked" or length is not None):
+        raise MalformedResponse(f"it is not clear where it ends: {head[:500]!r}")
+    if length is not None and not length.isdigit():
+        raise MalformedResponse(f"no length: {length[:200]!r}")
+    if code < 200 or code in NO_BODY:
+        length = b"0"
+    until_end = coding is None and length is None
+    options = [option.strip().lower() for option in fields.get(b"connection", b"").split(b",")]
+    kept = b"keep-alive" in options if status[1] == b"0" else b"close" not in options
     return Head(
-        int(status[1]),
+        code,
         fields.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1"),
         int(length) if length is not None else None,
         session.decode("latin-1") if session is not None else None,
+        closes=until_end or not kept,
+        until_end=until_end,
+        location=location.decode("latin-1") if location is not None else None,
     )
 
 

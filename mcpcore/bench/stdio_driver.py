@@ -1,18 +1,20 @@
 """The driver of stdio servers: newline-delimited JSON straight on a subprocess's pipes.
 
-One `poll` and one `read` bring whatever replies are there, one `write` refills the window.
+One wait and one `read` bring whatever replies are there, one `write` refills the window.
 """
 
 import os
 import select
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from mcpcore.bench.driver import CHUNK, Driver, note_progress
-from mcpcore.bench.traffic import Message, Traffic, WrongReply, decode_lines, encode
+from mcpcore.bench.driver import CHUNK, Driver
+from mcpcore.bench.load import TICK, Load, Tally, decoder_of_messages
+from mcpcore.bench.traffic import Reply, Traffic, WrongReply, encode
 
 __all__ = ["StdioServer"]
 
@@ -22,63 +24,141 @@ class StdioServer(Driver):
 
     Args:
         argv: The program.
+        env: Its environment; see `Driver`.
+        cwd: Its working directory; the same.
     """
 
-    def __init__(self, argv: Sequence[str]) -> None:
-        super().__init__(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None) -> None:
+        super().__init__(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=cwd)
         assert self._process.stdin is not None and self._process.stdout is not None
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         self._input, self._output = self._stdin.fileno(), self._stdout.fileno()
         os.set_blocking(self._input, False)
-        self._poll = select.poll()
-        self._poll.register(self._output, select.POLLIN)
         self._partial: list[bytes] = []
 
     def open(self, era: str) -> None:
         super().open(era)
         if era == "legacy":
-            os.write(self._input, b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+            self.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+
+    # -- single messages ---------------------------------------------------------------------------------------------
+
+    def send(self, message: bytes) -> None:
+        """Write one message, and wait until it is written.
+
+        Raises:
+            BenchmarkError: The server takes no input any more.
+        """
+        unsent = memoryview(message + b"\n")
+        while unsent := self._write(unsent):
+            self._wait(self.silence, wait_to_write=True)
+
+    def receive(self, seconds: float) -> list[bytes]:
+        """Return the lines that are there; wait for the first bytes, but not longer than so many seconds.
+
+        Raises:
+            BenchmarkError: There are none to come.
+        """
+        return self._read().splitlines() if self._wait(seconds, wait_to_write=False) else []
+
+    # -- a load ------------------------------------------------------------------------------------------------------
 
     def _prepare(self, traffic: Traffic, number: int) -> bytes:
         return encode(traffic.request(number, self.era)) + b"\n"
 
-    def _exchange(
-        self, traffic: Traffic, first: int, prepared: list[bytes], window: int, send_until: float
-    ) -> list[float]:
-        total = len(prepared)
-        queued_at = [0.0] * total
-        unanswered = bytearray(b"\1") * total
-        progress: dict[int | None, int] = {}
-        latencies: list[float] = []
+    def _exchange(self, load: Load, tally: Tally) -> None:
+        requests, first, window, rate = load.requests, load.first, load.window, load.rate
+        total = len(requests)
+        unanswered: dict[int, tuple[float, float]] = {}  # since when their latency counts, and when they were sent
         unsent = memoryview(b"")
-        queued = 0
-        check, wanted_progress, clock = traffic.check, traffic.notifications, time.perf_counter
-        while len(latencies) < total:
-            now = clock()
-            refill = min(total, len(latencies) + window)
-            if refill > queued and not unsent:
-                unsent = memoryview(b"".join(prepared[queued:refill]))
-                queued_at[queued:refill] = [now] * (refill - queued)
-                queued = refill
-            if unsent:
-                unsent = self._write(unsent)
-            messages = self._read(wait_to_write=bool(unsent))
-            now = clock()
-            for message in messages:
-                if message.method is not None:
-                    note_progress(message, progress)
+        given_up: set[int] = set()
+        answers = b""  # to requests of the server's, and what withdraws ours
+        queued, freed = 0, 0.0
+        right, ended, clock = tally.latencies.append, tally.ended.append, time.perf_counter
+        started = now = heard = clock()
+        tick_at, send_until = started, started + load.seconds
+        try:
+            while True:
+                if now >= tick_at:
+                    tick_at = now + TICK
+                    for number in self._look(load, tally, unanswered, now, heard):
+                        given_up.add(number)
+                        answers += load.withdraw(number) if load.withdraw is not None else b""
+                    if load.watch is not None:
+                        load.watch(now - started, tally)
+                if now > send_until and queued < total:
+                    tally.unsent = load.due(load.seconds) - queued if rate is not None else 0
+                    total = queued
+                if not unsent:
+                    refill = min(total, queued + window - len(unanswered))
+                    if rate is not None:
+                        refill = min(refill, load.due(now - started))
+                    if refill > queued:
+                        unsent = memoryview(answers + b"".join(requests[queued:refill]))
+                        for index in range(queued, refill):
+                            since = now if rate is None else started + load.due_at(index)
+                            if rate is not None:
+                                tally.sent_late(now - max(since, freed))
+                            unanswered[first + index] = (since, now)
+                        queued = refill
+                        answers = b""
+                    elif answers:
+                        unsent, answers = memoryview(answers), b""
+                if unsent:
+                    left = self._write(unsent)
+                    tally.bytes_sent += len(unsent) - len(left)
+                    unsent = left
+                    if unsent:
+                        freed = now
+                if not unanswered and not unsent and queued >= total:
+                    return
+                wait = tick_at - now
+                if rate is not None and queued < total and len(unanswered) < window:
+                    wait = min(wait, started + load.due_at(queued) - now)
+                readable = self._wait(max(0.0, wait), wait_to_write=bool(unsent))
+                if not readable:
+                    now = clock()
                     continue
-                index = -1 if message.id is None else message.id - first
-                if not 0 <= index < queued or not unanswered[index]:
-                    raise WrongReply(f"nothing awaits this reply: {str(message)[:500]}")
-                unanswered[index] = 0
-                check(index + first, message)
-                if wanted_progress and progress.pop(message.id, 0) != wanted_progress:
-                    raise WrongReply(f"request {message.id} wants {wanted_progress} progress notifications first")
-                latencies.append(now - queued_at[index])
-            if now > send_until:
-                total = queued
-        return latencies
+                full = len(unanswered) >= window
+                lines = self._read()
+                now = heard = clock()
+                if full:
+                    freed = now
+                tally.bytes_received += len(lines)
+                for message in self._decode(lines, load, tally):
+                    if message.method is not None:
+                        answer = tally.take_aside(message, load)
+                        if answer is not None:
+                            answers += answer
+                        continue
+                    number = message.id
+                    sent = unanswered.pop(number, None) if type(number) is int else None
+                    if sent is None:
+                        if number in given_up:  # too late
+                            given_up.remove(number)
+                            continue
+                        tally.fail(WrongReply(f"nothing awaits this reply: {str(message)[:500]}"))
+                    elif tally.check(message, number, load):
+                        right(now - sent[0])
+                        ended(now - started)
+        finally:
+            tally.sent = queued
+            tally.seconds = now - started
+            if not tally.strict:
+                for _ in unanswered:  # there are some only where an exception ends the load
+                    tally.fail(WrongReply("not answered before the server was gone", "lost"))
+
+    def _look(
+        self, load: Load, tally: Tally, unanswered: dict[int, tuple[float, float]], now: float, heard: float
+    ) -> list[int]:
+        """Give up what has waited too long. Returns what that is."""
+        if now - heard > load.silence:
+            raise self._failure(f"was silent for {load.silence:.0f} s")
+        overdue = [number for number, (_, sent) in unanswered.items() if now - sent > load.timeout]
+        for number in overdue:
+            del unanswered[number]
+            tally.fail(WrongReply(f"not answered within {load.timeout:g} s", "timeout"))
+        return overdue
 
     def _write(self, unsent: memoryview) -> memoryview:
         try:
@@ -88,37 +168,56 @@ class StdioServer(Driver):
         except BrokenPipeError:
             raise self._failure("closed its input") from None
 
-    def _read(self, wait_to_write: bool) -> list[Message]:
-        """Return the messages that are there; wait for the first byte, or until there is room to write."""
-        if wait_to_write:
-            self._poll.register(self._input, select.POLLOUT)
-        ready = self._poll.poll(self.silence * 1000)
-        if wait_to_write:
-            self._poll.unregister(self._input)
-        if not ready:
-            raise self._failure(f"was silent for {self.silence:.0f} s")
-        if not any(descriptor == self._output for descriptor, _ in ready):
-            return []
+    def _wait(self, seconds: float, wait_to_write: bool) -> bool:
+        """Wait until there is something to read, or room to write. Returns whether there is something to read."""
+        # `poll` would round the time up to a millisecond, which an open loop cannot wait.
+        readable, _, _ = select.select([self._output], [self._input] if wait_to_write else [], [], seconds)
+        return bool(readable)
+
+    def _read(self) -> bytes:
+        """Return the whole lines that are there."""
         chunk = os.read(self._output, CHUNK)
         if not chunk:
             raise self._failure("closed its output")
         end = chunk.rfind(b"\n") + 1
         if not end:
             self._partial.append(chunk)
-            return []
+            return b""
         lines = b"".join((*self._partial, chunk[:end])) if self._partial else chunk[:end]
         self._partial = [chunk[end:]] if end < len(chunk) else []
-        return self._decode(lines)
+        return lines
+
+    def _decode(self, lines: bytes, load: Load, tally: Tally) -> Sequence[Any]:
+        try:
+            return load.decoder.decode_lines(lines)
+        except msgspec.DecodeError as error:
+            if tally.strict:
+                raise self._garbage(lines, error) from error
+        found: list[Reply] = []
+        for line in lines.splitlines():
+            if not line.strip():
+                continue
+            try:
+                found.append(load.decoder.decode(line))
+            except msgspec.DecodeError as error:
+                tally.fail(WrongReply(f"{error}: {line[:200]!r}", "no message"))
+        return found
+
+    # -- the end -----------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
         self._stdin.close()
         deadline = time.monotonic() + self.drain
-        while self._poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        while self._wait(max(0.0, deadline - time.monotonic()), wait_to_write=False):
             chunk = os.read(self._output, CHUNK)
             if not chunk:
                 break
             self._partial.append(chunk)
-        for message in self._decode(b"".join(self._partial)):
+        try:
+            last = decoder_of_messages.decode_lines(b"".join(self._partial))
+        except msgspec.DecodeError as error:
+            raise self._garbage(b"".join(self._partial), error) from error
+        for message in last:
             if message.method is None:
                 raise WrongReply(f"nothing awaits this reply: {str(message)[:500]}")
         status = self._exit_status("the end of its input")
@@ -128,9 +227,3 @@ class StdioServer(Driver):
     def _close(self) -> None:
         self._stdin.close()
         self._stdout.close()
-
-    def _decode(self, lines: bytes) -> list[Message]:
-        try:
-            return decode_lines(lines)
-        except msgspec.DecodeError as error:
-            raise self._garbage(lines, error) from error

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec import Raw, Struct, field
-from msgspec.json import Decoder, Encoder
+from msgspec.json import Encoder
 
 from mcpcore.exceptions import BenchmarkError
 
 __all__ = [
     "ERAS",
     "Message",
+    "Progress",
+    "Reply",
     "Result",
     "Traffic",
     "WrongReply",
-    "decode",
-    "decode_lines",
     "encode",
     "opening",
     "succeeded",
@@ -39,7 +39,16 @@ MODERN_META: Final[dict[str, Any]] = {
 
 
 class WrongReply(BenchmarkError):
-    """A server wrote something, but not what it should have written."""
+    """A server wrote something, but not what it should have written.
+
+    Args:
+        message: What is wrong.
+        kind: Under which name such replies are counted.
+    """
+
+    def __init__(self, message: str, kind: str = "wrong reply") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class Block(Struct):
@@ -66,27 +75,32 @@ class Result(Struct, rename="camel"):
 
 class Error(Struct):
     code: int
-    message: str
+    message: str = ""
 
 
 class Progress(Struct, frozen=True, rename="camel"):
-    progress_token: int | None = None
-    progress: float | None = None
+    """The parameters of a notification or request of the server's, as far as they matter: those of progress."""
+
+    progress_token: Any = None
+    progress: Any = None
 
 
-class Message(Struct):
-    """What a server wrote: a reply or a notification."""
+class Reply(Struct, kw_only=True):
+    """What a server wrote, whatever it is: a reply, a notification, or a request. What results are is for heirs to say."""
 
     jsonrpc: str
-    id: int | None = None
-    result: Result | None = None
+    id: int | str | None = None
     error: Error | None = None
     method: str | None = None
     params: Progress = Progress()
 
 
-decoder: Final = Decoder(Message)
-decode, decode_lines = decoder.decode, decoder.decode_lines
+class Message(Reply, kw_only=True):
+    """The same with the results that the benchmark looks at."""
+
+    result: Result | None = None
+
+
 encode = Encoder().encode
 
 
