@@ -24,7 +24,7 @@ def join_writes(config: "uvicorn.Config") -> None:
 
     class Joining(protocol):  # type: ignore[misc]  # which one it is depends on what is installed
         def connection_made(self, transport: "asyncio.Transport") -> None:
-            super().connection_made(_Joined(transport, self.loop))
+            protocol.connection_made(self, _Joined(transport, self.loop))
 
     config.http_protocol_class = Joining
 

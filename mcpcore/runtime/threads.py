@@ -87,7 +87,8 @@ class Threads:
 
     def _abandon(self, job: "_Job") -> None:
         with self._lock:
-            state, job.state = job.state, _State.ABANDONED
+            state = job.state
+            job.enter(_State.ABANDONED)
             if state is _State.RUNNING:
                 self._workers -= 1
         if state is _State.DONE:
@@ -117,14 +118,12 @@ class Threads:
                         continue  # it came after this worker was told to end, when nobody was hired for it
                     self._workers -= 1
                     return
-                if job.state is _State.ABANDONED:
+                if not job.enter(_State.RUNNING):
                     continue
-                job.state = _State.RUNNING
             job.run()
             with self._lock:
-                if job.state is _State.ABANDONED:
+                if not job.enter(_State.DONE):
                     return
-                job.state = _State.DONE
             self._done.append(job)
             del job  # or its result would live until the next one comes
             if not self._is_told:
@@ -155,6 +154,13 @@ class _Job:
         self.arrival = Wakeup(loop)
         self.is_back = False
         self.state = _State.WAITING
+
+    def enter(self, state: _State) -> bool:
+        """Go on to ``state``; False when nobody waits for it any more."""
+        if self.state is not _State.ABANDONED:
+            self.state = state
+            return True
+        return False
 
     def run(self) -> None:
         try:
