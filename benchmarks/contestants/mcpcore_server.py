@@ -36,9 +36,10 @@ async def locate(x: int, y: int) -> Point:
     return Point(x, y)
 
 
-async def count(steps: int, ctx: Context) -> str:
+async def count(steps: int, ctx: Context | None) -> str:  # None: a legacy client of a server without sessions
     for step in range(1, steps + 1):
-        await ctx.progress(step, total=steps)
+        if ctx is not None:
+            await ctx.progress(step, total=steps)
     return "done"
 
 
