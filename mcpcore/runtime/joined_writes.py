@@ -1,8 +1,9 @@
-"""Fewer writes under uvicorn: what is written in one turn of the event loop goes out at its end, in one piece.
+"""Fewer writes under uvicorn: a response that is whole goes out in one piece, at the end of a turn of the event loop.
 
 uvicorn writes the head of a response when the application sends it, and the body when that comes. Each write is a system
 call that takes the bytes through the whole of TCP, and each may wake the client. One write for both, when all requests
-that had arrived have been worked on, makes small calls a quarter faster.
+that had arrived have been worked on, makes small calls a quarter faster. Parts of a stream are written as they come: what
+comes next may be far off.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -30,13 +31,14 @@ def join_writes(config: "uvicorn.Config") -> None:
 
 
 class _Joined:
-    """A transport that holds back what is written until the event loop comes around."""
+    """A transport that holds back what is written, no longer than until the event loop comes around."""
 
     def __init__(self, transport: "asyncio.Transport", loop: "asyncio.AbstractEventLoop") -> None:
         self._transport = transport
         self._loop = loop
         self._held: list[bytes] = []
         self._size = 0
+        self._streams = False  # the response comes in chunks
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -46,7 +48,9 @@ class _Joined:
             self._loop.call_soon(self._flush)
         self._held.append(data)
         self._size += len(data)
-        if self._size > _MOST:
+        if data.startswith(b"HTTP/"):
+            self._streams = b"\r\ntransfer-encoding: chunked\r\n" in data.lower()
+        elif self._streams or self._size > _MOST:
             self._flush()
 
     def close(self) -> None:
