@@ -1,11 +1,12 @@
 """What a figure depends on besides the code: machine, interpreter, the state of the working tree, and the load."""
 
 import os
-import platform
 import resource
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
+
+from mcpcore.bench import machine
 
 __all__ = ["describe", "load", "open_files"]
 
@@ -30,22 +31,10 @@ def describe() -> dict[str, str]:
     """The facts that belong beside a figure, in words, by name."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "CPU": f"{cpu_model()}, {len(os.sched_getaffinity(0))} of {os.cpu_count()} cores",
-        "memory": f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.1f} GiB",
+        **machine.describe(),
         "open files": str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "Python": f"{platform.python_implementation()} {platform.python_version()}",
-        "load average": ", ".join(f"{value:.2f}" for value in os.getloadavg()),
         "commit": commit(),
     }
-
-
-def cpu_model() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() == "model name":
-            return value.strip()
-    return platform.machine()
 
 
 def commit() -> str:

@@ -122,14 +122,14 @@ class Connection:
         """
         if self.needs_reopening:
             self.reopen()
+        self.needs_reopening = True  # unless all goes well
         self.send(prepared)
         deadline = time.monotonic() + seconds
         while True:
-            response = self.receive() if self._tls is not None else None
-            if response is None:
-                self._wait(select.POLLIN, deadline - time.monotonic())
-                response = self.receive()
+            self._wait(select.POLLIN, deadline - time.monotonic())
+            response = self.receive()
             if response is not None:
+                self.needs_reopening = response.head.closes
                 return response
 
     def early_events(self) -> list[bytes]:

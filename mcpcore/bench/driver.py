@@ -13,7 +13,8 @@ import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -26,7 +27,7 @@ from mcpcore.bench.process import TICKS, usage
 from mcpcore.bench.traffic import Traffic, encode, opening
 from mcpcore.exceptions import BenchmarkError
 
-__all__ = ["CHUNK", "TICKS", "Driver", "Run", "environment"]
+__all__ = ["CHUNK", "TICKS", "Driver", "Run", "environment", "undisturbed"]
 
 CHUNK: Final = 1 << 16
 """Bytes that are read at once: what a pipe holds."""
@@ -73,6 +74,17 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NODE_"))}
 
 
+@contextmanager
+def undisturbed() -> Generator[None]:
+    """Keep the garbage collector from running while the clock does."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 class Driver(ABC):
     """A server as a subprocess, in a process group of its own.
 
@@ -84,6 +96,7 @@ class Driver(ABC):
         stdout: The same.
         env: Its environment; by default ours without switches that debug or redirect an interpreter.
         cwd: Its working directory; by default one that has nothing to import.
+        log: What it writes to its standard error goes to ours; else it is kept, and its end quoted if the server dies.
 
     Attributes:
         silence: Seconds without a byte in either direction after which a server counts as hung.
@@ -105,6 +118,7 @@ class Driver(ABC):
         stdout: int,
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
+        log: bool = False,
     ) -> None:
         if not Path("/proc/self/stat").exists():
             raise BenchmarkError("processor time and memory are read from /proc, so the benchmark needs Linux")
@@ -115,7 +129,7 @@ class Driver(ABC):
             argv,
             stdin=stdin,
             stdout=stdout,
-            stderr=self._stderr,
+            stderr=None if log else self._stderr,
             bufsize=0,
             process_group=0,
             cwd=tempfile.gettempdir() if cwd is None else cwd,
@@ -183,14 +197,10 @@ class Driver(ABC):
             BenchmarkError: The server died or hung.
         """
         self._connect(load.window)
-        gc.collect()
-        gc.disable()
-        try:
+        with undisturbed():
             server_cpu, driver_cpu = self.cpu(), time.process_time()
             self._exchange(load, tally)
             driver_cpu, server_cpu = time.process_time() - driver_cpu, self.cpu() - server_cpu
-        finally:
-            gc.enable()
         return Run(len(tally.latencies), tally.seconds, sorted(tally.latencies), server_cpu, driver_cpu)
 
     def run_for(self, traffic: Traffic, seconds: float, window: int = 1) -> Run:

@@ -18,11 +18,11 @@ from mcpcore.bench.load import Load, Tally
 from mcpcore.bench.responses import MalformedResponse, Response
 from mcpcore.bench.traffic import ERAS, Traffic, WrongReply, encode, opening
 
-__all__ = ["HEAD", "Connection", "HTTPServer", "rest"]
+__all__ = ["HEAD", "Connection", "HTTPServer", "framed", "rest"]
 
 PAUSE: Final = 0.002  # seconds between attempts to reach a server that has just been started
 HEAD: Final = (
-    "POST {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: benchmark\r\n"
+    "{method} {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: benchmark\r\n"
     "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
 )
 """How a request begins."""
@@ -47,7 +47,7 @@ class HTTPServer(Driver):
         self._reserved.bind((LOOPBACK, 0))
         self.port = int(self._reserved.getsockname()[1])
         super().__init__([*argv, str(self.port)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        self._head = HEAD.format(path="/mcp", host=f"{LOOPBACK}:{self.port}").encode()
+        self._head = HEAD.format(method="POST", path="/mcp", host=f"{LOOPBACK}:{self.port}").encode()
         self._with_sessions = sessions
         self._in_sessions = False  # the opening request stands for itself in any case
         self._sessions: list[str] = []
@@ -55,7 +55,7 @@ class HTTPServer(Driver):
         self._replies = self._streamed = 0
 
     def open(self, era: str) -> None:
-        self._await_listening()
+        self.await_listening()
         super().open(era)
         self._in_sessions = self._with_sessions
 
@@ -83,7 +83,12 @@ class HTTPServer(Driver):
 
     # -- the wire ----------------------------------------------------------------------------------------------------
 
-    def _await_listening(self) -> None:
+    def await_listening(self) -> None:
+        """Wait until the server takes connections.
+
+        Raises:
+            BenchmarkError: It does not.
+        """
         deadline = time.monotonic() + self.silence
         while time.monotonic() < deadline:
             if (status := self._process.poll()) is not None:
@@ -197,6 +202,10 @@ class HTTPServer(Driver):
 
 def rest(message: dict[str, Any], fields: list[str]) -> bytes:
     """Return what follows the head that all requests of a connection have in common."""
-    body = encode(message)
+    return framed(encode(message), fields)
+
+
+def framed(body: bytes, fields: list[str]) -> bytes:
+    """The same for a message that is encoded."""
     lines = [*fields, f"Content-Length: {len(body)}", "", ""]
-    return "\r\n".join(lines).encode() + body
+    return "\r\n".join(lines).encode("latin-1") + body

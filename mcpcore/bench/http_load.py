@@ -17,7 +17,7 @@ from mcpcore.bench.responses import EVENTS, MalformedResponse, Response, event_d
 from mcpcore.bench.traffic import WrongReply
 from mcpcore.exceptions import BenchmarkError
 
-__all__ = ["check_response", "exchange"]
+__all__ = ["JSON", "check_response", "exchange"]
 
 JSON: Final = "application/json"
 SHOWN: Final = 500  # bytes of what is quoted
@@ -155,13 +155,15 @@ class _Exchange:
                 now = clock()
                 if ready:
                     heard = now
+        except BenchmarkError:
+            if not tally.strict:
+                for _ in self._busy:
+                    tally.fail(WrongReply("not answered before the server was gone", "lost"))
+            raise
         finally:
             tally.seconds = now - started
             tally.bytes_sent = sum(connection.bytes_sent for connection in self._connections)
             tally.bytes_received = sum(connection.bytes_received for connection in self._connections)
-            if not tally.strict:
-                for _ in self._busy:  # there are some only where an exception ends the load
-                    tally.fail(WrongReply("not answered before the server was gone", "lost"))
 
     # -- sending -----------------------------------------------------------------------------------------------------
 

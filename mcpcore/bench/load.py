@@ -73,7 +73,7 @@ class Load:
         timeout: Seconds that one request may take; then nobody waits for it any more, and it has failed.
         silence: Seconds without a byte from the server after which it counts as hung.
         refuse: What to say to a request of the server's, framed; None where nothing is said.
-        withdraw: What tells the server that nobody waits for a request any more, framed.
+        withdraw: What tells the server that nobody waits for a request any more, framed; None where nothing does.
         watch: Called every `TICK` or so with the seconds since the start and the tally.
     """
 
@@ -88,7 +88,7 @@ class Load:
     timeout: float = math.inf
     silence: float = math.inf
     refuse: Callable[[Reply], bytes | None] | None = None
-    withdraw: Callable[[int], bytes] | None = None
+    withdraw: Callable[[int], bytes | None] | None = None
     watch: "Callable[[float, Tally], None] | None" = None
 
     def due(self, elapsed: float) -> int:

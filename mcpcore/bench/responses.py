@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from mcpcore.exceptions import BenchmarkError
 from mcpcore.protocol.framing import ServerSentEvent, SSEDecoder
 
-__all__ = ["Head", "MalformedResponse", "Response", "ResponseReader", "event_data"]
+__all__ = ["EVENTS", "Head", "MalformedResponse", "Response", "ResponseReader", "event_data"]
 
 END_OF_LINE: Final = b"\r\n"
 END_OF_HEAD: Final = b"\r\n\r\n"

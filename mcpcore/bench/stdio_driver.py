@@ -15,6 +15,7 @@ import msgspec
 from mcpcore.bench.driver import CHUNK, Driver
 from mcpcore.bench.load import TICK, Load, Tally, decoder_of_messages
 from mcpcore.bench.traffic import Reply, Traffic, WrongReply, encode
+from mcpcore.exceptions import BenchmarkError
 
 __all__ = ["StdioServer"]
 
@@ -26,10 +27,18 @@ class StdioServer(Driver):
         argv: The program.
         env: Its environment; see `Driver`.
         cwd: Its working directory; the same.
+        log: The same.
     """
 
-    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None) -> None:
-        super().__init__(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=cwd)
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        log: bool = False,
+    ) -> None:
+        super().__init__(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=cwd, log=log)
         assert self._process.stdin is not None and self._process.stdout is not None
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         self._input, self._output = self._stdin.fileno(), self._stdout.fileno()
@@ -83,7 +92,7 @@ class StdioServer(Driver):
                     tick_at = now + TICK
                     for number in self._look(load, tally, unanswered, now, heard):
                         given_up.add(number)
-                        answers += load.withdraw(number) if load.withdraw is not None else b""
+                        answers += (load.withdraw(number) if load.withdraw is not None else None) or b""
                     if load.watch is not None:
                         load.watch(now - started, tally)
                 if now > send_until and queued < total:
@@ -141,12 +150,14 @@ class StdioServer(Driver):
                     elif tally.check(message, number, load):
                         right(now - sent[0])
                         ended(now - started)
+        except BenchmarkError:
+            if not tally.strict:
+                for _ in unanswered:
+                    tally.fail(WrongReply("not answered before the server was gone", "lost"))
+            raise
         finally:
             tally.sent = queued
             tally.seconds = now - started
-            if not tally.strict:
-                for _ in unanswered:  # there are some only where an exception ends the load
-                    tally.fail(WrongReply("not answered before the server was gone", "lost"))
 
     def _look(
         self, load: Load, tally: Tally, unanswered: dict[int, tuple[float, float]], now: float, heard: float
