@@ -201,6 +201,15 @@ async def announce() -> None:
         await send({"type": "http.response.body", "body": event, "more_body": True})
 
 
+async def stream(messages: Iterator[bytes], send: Send) -> None:
+    """Sends each message as an event when it is there."""
+    headers = [(b"content-type", b"text/event-stream")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    for message in messages:
+        await send({"type": "http.response.body", "body": b"data: %b\n" % message, "more_body": True})
+    await send({"type": "http.response.body"})
+
+
 async def app(scope: ASGI, receive: Receive, send: Send) -> None:
     """Answers each POST with JSON, in sessions if it is told to."""
     message = await receive()
@@ -211,6 +220,9 @@ async def app(scope: ASGI, receive: Receive, send: Send) -> None:
     request = decode_request(body)
     if request.method == "subscriptions/listen":
         await listen(bytes(request.id), receive, send)
+        return
+    if request.params.name == "count":
+        await stream(answer(request), send)
         return
     if request.params.name == "announce":
         await announce()
