@@ -19,17 +19,22 @@ class Lifespan:
 
     Args:
         make: Makes the context manager; None where there is nothing to enter.
+        left: Called when one of the users has left.
     """
 
-    def __init__(self, make: Make | None) -> None:
+    def __init__(self, make: Make | None, left: Callable[[], None] = lambda: None) -> None:
         self._make = make
+        self._left = left
         self._life: _Life | None = None
 
     @asynccontextmanager
     async def __call__(self) -> AsyncGenerator[None]:
         """Keep it entered. What entering raises is raised by every user; what leaving raises, by the last one."""
         if self._make is None:
-            yield
+            try:
+                yield
+            finally:
+                self._left()
             return
         while self._life is not None and self._life.users == 0:  # it is just being left
             await self._life.background.wait()
@@ -41,6 +46,7 @@ class Lifespan:
             await life.entered()
             yield
         finally:
+            self._left()
             life.users -= 1
             if life.users == 0:
                 try:

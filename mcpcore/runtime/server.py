@@ -3,8 +3,8 @@
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -149,7 +149,7 @@ class Server:
         self.injections: Mapping[str, Callable[[Request], Any]] = INJECTIONS
         versions = versions_of(eras)
         self._offer = Offer(self.registry, self.info, instructions, versions, cache or CacheHint(), self.limits)
-        self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
+        self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self), self._left)
         self._sessions: set[Session] = set()
         self._admission = Admission(self.limits)  # of requests that stand for themselves; sessions have their own
         self._dispatcher = Dispatcher(self)
@@ -330,14 +330,12 @@ class Server:
         self._sessions.discard(session)
         session.disconnected()
 
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None]:
+    def _left(self) -> None:
+        self._dispatcher.dismiss_threads()
+
+    def running(self) -> AbstractAsyncContextManager[None]:
         """Keep the server's lifespan entered. It is entered once, however many use it at the same time."""
-        async with self._lifespan():
-            try:
-                yield
-            finally:
-                self._dispatcher.dismiss_threads()
+        return self._lifespan()
 
     def http_app(self, **options: Any) -> "StreamableHTTPApp":
         """Return an ASGI application that serves this server: run it, or mount it anywhere; it needs no lifespan.

@@ -1,5 +1,6 @@
 """The lifespan of a server: once, whoever uses it, in whatever order they come and go."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
@@ -10,6 +11,8 @@ import pytest
 
 from mcpcore import Client, Context, Server, SyncContext
 from mcpcore.runtime.lifespan import Lifespan
+from tests.support.asgi import Caller, modern
+from tests.support.world import World
 
 pytestmark = pytest.mark.anyio
 
@@ -289,3 +292,17 @@ async def test_a_server_that_is_stopped_while_it_starts_does_not_wait_for_the_st
             await entering.wait()
             server.stop()
     assert log == ["given up"]
+
+
+def test_an_application_that_its_host_never_closes_ends_quietly_with_the_event_loop(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main() -> None:
+        call = Caller(World().server.http_app())
+        response = await call.post(*modern("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}))
+        assert response.json()["result"]["content"][0]["text"] == "3"
+        Caller.opened.clear()
+
+    for _ in range(20):  # the event loop ends what is left in no certain order
+        asyncio.run(main())
+    assert caplog.records == []
