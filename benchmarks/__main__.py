@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import machine
 from benchmarks.guard import GUARDED, guard
 from benchmarks.peers import prepare
+from benchmarks.profiling import PROFILED, profiles
 from benchmarks.readme import README, quote
 from benchmarks.report import markdown, write
 from benchmarks.results import run
@@ -15,6 +16,7 @@ from benchmarks.rows import ROWS, SMOKE
 from benchmarks.table import BASELINE, CONTESTANTS, SUBJECT, BenchmarkError, Effort
 
 RESULTS = Path(__file__).parent / "results"
+PROFILE = RESULTS / "profile.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,6 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help="check in about a minute that a few rows keep their distance from mcp; takes no other option",
     )
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="tell where mcpcore's processor time goes, in the rows that are named or in some of those with goals",
+    )
     parser.add_argument("--list", action="store_true", help="name the rows and exit")
     parser.add_argument(
         "--out",
@@ -58,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows = chosen("row", options.rows, ROWS)
         if options.smoke and options.rows is None:
             rows = list(SMOKE)
+        if options.profile and options.rows is None:
+            rows = list(PROFILED)
         names = chosen("contestant", options.contestants, CONTESTANTS)
     except ValueError as error:
         parser.error(str(error))
@@ -66,7 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{row:24} {ROWS[row].title}")
         return 0
     try:
-        return keep_guard() if options.guard else measure(rows, names, options)
+        if options.guard:
+            return keep_guard()
+        return profile(rows, options) if options.profile else measure(rows, names, options)
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -104,6 +115,17 @@ def measure(rows: list[str], names: list[str], options: argparse.Namespace) -> i
             quote(results)
             print(f"quoted in {README}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def profile(rows: list[str], options: argparse.Namespace) -> int:
+    contestant = prepare([SUBJECT])[SUBJECT]
+    effort = Effort(options.seconds, options.smoke)
+    text = profiles([ROWS[row] for row in rows], contestant, effort, say)
+    print(text)
+    if options.rows is None and not options.smoke:
+        PROFILE.write_text(text, encoding="utf-8")
+        say(f"written to {PROFILE}")
+    return 0
 
 
 def keep_guard() -> int:
