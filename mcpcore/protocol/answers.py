@@ -12,7 +12,7 @@ from msgspec import UNSET, Raw, Struct
 from mcpcore.exceptions import LocalProtocolError
 from mcpcore.protocol import codec
 from mcpcore.protocol.exchanges import Inbound
-from mcpcore.protocol.fitting import decoder_of, encode_fitted, take_meta
+from mcpcore.protocol.fitting import decoder_of, encode_fitted, fitted, take_meta
 from mcpcore.types._base import Object
 from mcpcore.types.elicitation import ElicitParams
 from mcpcore.types.jsonrpc import (
@@ -65,7 +65,7 @@ class Stamps:
         stamp = self._cacheable if cacheable else self._plain
         if type(result) is not Raw and (cacheable or getattr(result, "meta", None) is not None):
             stamp, result = self._merged(result, cacheable)
-        return codec.encode_result(request_id, encode_fitted(result, exchange.version), stamp)
+        return codec.encode_result(request_id, fitted(result, exchange.version), stamp)
 
     def encode_complete(self, request_id: RequestId, meta: dict[str, Any]) -> bytes:
         """Return a result of nothing but ``meta``."""

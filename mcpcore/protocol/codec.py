@@ -244,7 +244,7 @@ def encode_notification(method: str, params: bytes = EMPTY) -> bytes:
     return head + b"}" if params == EMPTY else b"".join((head, b',"params":', params, b"}"))
 
 
-def encode_result(request_id: RequestId, result: bytes, stamp: bytes = b"") -> bytes:
+def encode_result(request_id: RequestId, result: bytes | memoryview, stamp: bytes = b"") -> bytes:
     """Make a result response; ``stamp`` is encoded members with a trailing comma, put first into the result."""
     if stamp:
         if result == EMPTY:

@@ -30,7 +30,7 @@ from mcpcore.protocol.events import (
     ResultReceived,
 )
 from mcpcore.protocol.exchanges import Batch, Inbound, Outbound
-from mcpcore.protocol.fitting import decode_leniently, decoder_of, encode_fitted, take_meta
+from mcpcore.protocol.fitting import decode_leniently, decoder_of, encode_fitted, fitted, take_meta
 from mcpcore.protocol.messages import Incoming, Kind, Outgoing, Unanswered
 from mcpcore.types._base import Object
 from mcpcore.types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Envelope, ErrorData, RequestId
@@ -214,7 +214,7 @@ class Connection:
         return [ErrorReceived(id, error)]
 
     def _encode_result(self, request_id: RequestId, exchange: Inbound, result: Object | Raw) -> bytes:
-        return codec.encode_result(request_id, encode_fitted(result, exchange.version))
+        return codec.encode_result(request_id, fitted(result, exchange.version))
 
     def _accepts_batches(self) -> bool:
         raise NotImplementedError

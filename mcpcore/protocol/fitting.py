@@ -12,7 +12,7 @@ from mcpcore.types.content import UnknownContent
 from mcpcore.types.methods import Method
 from mcpcore.types.revisions import fitter
 
-__all__ = ["decode_leniently", "decoder_of", "encode_fitted", "take_meta", "without"]
+__all__ = ["decode_leniently", "decoder_of", "encode_fitted", "fitted", "take_meta", "without"]
 
 _decoder_of: dict[type, Callable[[Any], Any]] = {}
 
@@ -31,6 +31,11 @@ def encode_fitted(value: Object | Raw, version: str) -> bytes:
         return bytes(value)
     fit = fitter(type(value), version)
     return codec.encode(value if fit is None else fit(value))
+
+
+def fitted(result: Object | Raw, version: str) -> bytes | memoryview:
+    """Encode ``result`` in the shape of ``version``. What is encoded already is not copied for it."""
+    return memoryview(result) if type(result) is Raw else encode_fitted(result, version)
 
 
 def take_meta(value: Object) -> tuple[Object, dict[str, Any]]:

@@ -18,7 +18,7 @@ from mcpcore.protocol.answers import allowed_error, lacking, missing_capabilitie
 from mcpcore.protocol.connection import NO_BATCHES, Connection, not_open, unknown_method
 from mcpcore.protocol.events import Caller, Event, MessageIgnored, RequestReceived, SessionReady
 from mcpcore.protocol.exchanges import Batch, Inbound, Outbound
-from mcpcore.protocol.fitting import decoder_of, encode_fitted, take_meta
+from mcpcore.protocol.fitting import decoder_of, encode_fitted, fitted, take_meta
 from mcpcore.protocol.messages import Incoming, Kind
 from mcpcore.protocol.mirroring import method_mismatch, mismatch, version_mismatch
 from mcpcore.protocol.request_meta import NO_CAPABILITIES
@@ -289,7 +289,7 @@ class ServerConnection(Connection):
 
     def _encode_result(self, request_id: RequestId, exchange: Inbound, result: Object | Raw) -> bytes:
         if exchange.version <= LATEST_LEGACY:
-            return codec.encode_result(request_id, encode_fitted(result, exchange.version))
+            return codec.encode_result(request_id, fitted(result, exchange.version))
         if exchange.method is _LISTEN:
             raise LocalProtocolError("a subscription is ended by end_subscription, or refused by send_error")
         return self.config.stamps.encode(request_id, exchange, result)
