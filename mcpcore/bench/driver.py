@@ -125,16 +125,20 @@ class Driver(ABC):
         self._number = 0
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # closed in __exit__
         self._spawned = time.perf_counter()
-        self._process = subprocess.Popen(
-            argv,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=None if log else self._stderr,
-            bufsize=0,
-            process_group=0,
-            cwd=tempfile.gettempdir() if cwd is None else cwd,
-            env=environment() if env is None else env,
-        )
+        try:
+            self._process = subprocess.Popen(
+                argv,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=None if log else self._stderr,
+                bufsize=0,
+                process_group=0,
+                cwd=tempfile.gettempdir() if cwd is None else cwd,
+                env=environment() if env is None else env,
+            )
+        except BaseException:
+            self._stderr.close()
+            raise
 
     def __enter__(self) -> Self:
         return self

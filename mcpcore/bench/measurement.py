@@ -234,7 +234,9 @@ class Bench:
         if plan.ceiling:
             if progress is not None:
                 progress(Phase("ceiling", 0.0, 0.0, 0, 0))
-            ceiling = measure_ceiling(target.transport, before, after, result or EMPTY_RESULT, load, plan.ceiling)
+            if result is None or not _is_right(result, load):
+                result, load = EMPTY_RESULT, replace(load, check=calls.judge(None))
+            ceiling = measure_ceiling(target.transport, before, after, result, load, plan.ceiling)
         return self._report(tool, dict(arguments or {}), plan, tally, used, ceiling)
 
     def _open_session(self) -> None:
@@ -333,6 +335,11 @@ class _Used:
         cpu = max(0.0, self.after.cpu - self.before.cpu)
         answered = max(1, len(tally.latencies) + tally.failed)
         return ServerUse(cpu / answered, cpu / tally.seconds, self.after.memory, self.after.peak, self.after.processes)
+
+
+def _is_right(result: bytes, load: Load) -> bool:
+    reply = calls.decoder.decode(b'{"jsonrpc":"2.0","id":0,"result":%b}' % result)
+    return Tally(strict=False).check(reply, 0, load)
 
 
 def _phase(name: Literal["warm-up", "load"], plan: Plan, elapsed: float, tally: Tally) -> Phase:

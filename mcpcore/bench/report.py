@@ -198,7 +198,7 @@ def warnings_of(
     found: list[str] = []
     if driver.busy >= BUSY:
         found.append(f"the driver was busy {driver.busy:.0%} of the time: calls/s is a lower bound")
-    elif rate is None and driver.ceiling is not None and calls_per_second >= NEAR * driver.ceiling:
+    elif rate is None and driver.ceiling and calls_per_second >= NEAR * driver.ceiling:
         found.append(
             f"calls/s is {calls_per_second / driver.ceiling:.0%} of what the driver reaches at all: it is a lower bound"
         )

@@ -8,7 +8,7 @@ import select
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -18,6 +18,8 @@ from mcpcore.bench.traffic import Reply, Traffic, WrongReply, encode
 from mcpcore.exceptions import BenchmarkError
 
 __all__ = ["StdioServer"]
+
+FATE: Final = 0.5  # seconds for a server that has closed a pipe to exit
 
 
 class StdioServer(Driver):
@@ -177,7 +179,14 @@ class StdioServer(Driver):
         except BlockingIOError:
             return unsent
         except BrokenPipeError:
-            raise self._failure("closed its input") from None
+            raise self._failure("closed its input" + self._fate()) from None
+
+    def _fate(self) -> str:
+        """Say how the server ended, if it does so now."""
+        try:
+            return f" and exited with status {self._process.wait(FATE)}"
+        except subprocess.TimeoutExpired:
+            return ""
 
     def _wait(self, seconds: float, wait_to_write: bool) -> bool:
         """Wait until there is something to read, or room to write. Returns whether there is something to read."""
@@ -189,7 +198,7 @@ class StdioServer(Driver):
         """Return the whole lines that are there."""
         chunk = os.read(self._output, CHUNK)
         if not chunk:
-            raise self._failure("closed its output")
+            raise self._failure("closed its output" + self._fate())
         end = chunk.rfind(b"\n") + 1
         if not end:
             self._partial.append(chunk)

@@ -1,4 +1,4 @@
-"""The command line: ``mcpcore run``, ``mcpcore list``, ``mcpcore call``."""
+"""The command line: ``mcpcore run``, ``mcpcore list``, ``mcpcore call``, ``mcpcore bench``."""
 
 import argparse
 import os
@@ -16,8 +16,8 @@ TARGET is one of
   file.py                  a file; the server is looked for as mcp, server, or app
   file.py:object           a file, and the name of a server or of a function that makes one
   package.module[:object]  the same for an importable module
-  http(s)://…              the endpoint of a server that runs (list and call)
-  -- COMMAND [ARGUMENT …]  any server that speaks MCP on stdio (list and call)
+  http(s)://…              the endpoint of a server that runs (all but run)
+  -- COMMAND [ARGUMENT …]  any server that speaks MCP on stdio (all but run)
 """
 
 _CALL = """
@@ -33,7 +33,29 @@ Exit status: 0 success; 1 the tool answered with an error; 2 wrong command line;
 understood.
 """
 
-_commands = {"run": run_server, "list": list_offers, "call": call_tool}
+_BENCH = """
+Without a TOOL, the tools are listed. Calls are repeated with as many in flight as --concurrency says: the next one is sent
+when one has been answered (closed loop), or, with --rate, when it is due (open loop); the latency of a call counts from
+then, so that a server that stalls gets no better for it. The tool is called once before, and during the warm-up.
+
+  mcpcore bench server.py add a=1 b=2
+  mcpcore bench server.py add a=1 b=2 --concurrency 64 --duration 30 --html report.html
+  mcpcore bench https://example.com/mcp add a=1 b=2 --rate 200 --header "Authorization: Bearer …"
+  mcpcore bench -- npx -y some-server -- TOOL NAME=VALUE --count 1000 --expect "the text"
+  mcpcore bench --self
+
+Exit status: 0 success; 1 a reply was wrong, an error, or missing; 2 wrong command line; 3 the server cannot be loaded,
+reached or understood.
+"""
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from mcpcore.cli.bench import bench_server  # only those who measure pay for it
+
+    return bench_server(options)
+
+
+_commands = {"run": run_server, "list": list_offers, "call": call_tool, "bench": _bench}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _options(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespace:
     options, rest = parser.parse_known_args(argv)
-    if options.command == "call" and not any(argument.startswith("-") for argument in rest):
+    if options.command in ("call", "bench") and not any(argument.startswith("-") for argument in rest):
         options.arguments += rest  # argparse does not see those that stand behind an option
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -78,27 +100,41 @@ def _split(argv: list[str]) -> list[str]:
 
     In ``mcpcore call -- COMMAND … -- TOOL name=value`` the last ``--`` ends the command.
     """
+    if argv[:1] == ["bench"]:
+        argv = _with_file(argv)
     if "--" not in argv:
         return argv
     start = argv.index("--")
     command, after = argv[start + 1 :], list[str]()
-    if "--" in command and "call" in argv[:start]:
+    if "--" in command and argv[0] in ("call", "bench"):
         end = len(command) - 1 - command[::-1].index("--")
         command, after = command[:end], command[end + 1 :]
     return [*argv[:start], "\0" + "\0".join(command), *after]
 
 
+def _with_file(argv: list[str]) -> list[str]:
+    """Say what ``--json`` means, to which a file can be added: where none is, the report is printed."""
+    found: list[str] = []
+    for argument in argv:
+        if found and found[-1] == "--json":
+            has_file = argument == "-" or argument.endswith(".json")
+            found[-1:] = [f"--json={argument}"] if has_file else ["--json=-", argument]
+        else:
+            found.append(argument)
+    return [*found[:-1], "--json=-"] if found[-1] == "--json" else found
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mcpcore",
-        description="Run and call Model Context Protocol servers.",
+        description="Run, call and measure Model Context Protocol servers.",
         epilog=_TARGET + "\nmcpcore COMMAND --help tells more.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def add(name: str, text: str, epilog: str = "") -> argparse.ArgumentParser:
+    def add(name: str, text: str, epilog: str = "", *, needs_target: bool = True) -> argparse.ArgumentParser:
         command = commands.add_parser(
             name,
             help=text,
@@ -106,7 +142,9 @@ def _parser() -> argparse.ArgumentParser:
             epilog=_TARGET + epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.add_argument("target", metavar="TARGET", help="the server; see below")
+        command.add_argument(
+            "target", metavar="TARGET", nargs=None if needs_target else "?", help="the server; see below"
+        )
         return command
 
     running = add("run", "Serve a server object: on stdio, or over HTTP.")
@@ -122,15 +160,53 @@ def _parser() -> argparse.ArgumentParser:
     )
     listing = add("list", "List what a server offers.")
     calling = add("call", "Call a tool and print its result.", _CALL)
-    for client in (listing, calling):
+    benching = add(
+        "bench", "Measure a tool: calls per second, latencies, errors, CPU and memory.", _BENCH, needs_target=False
+    )
+    for client in (listing, calling, benching):
         client.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="for each request; 60")
         client.add_argument("--protocol-version", choices=VERSIONS, metavar="REVISION", help="speak only this revision")
-        client.add_argument("--json", action="store_true", help="print the protocol's JSON instead of text")
+        if client is not benching:
+            client.add_argument("--json", action="store_true", help="print the protocol's JSON instead of text")
         client.add_argument("--log", action="store_true", help="show what the server writes to its standard error")
     calling.add_argument("tool", metavar="TOOL", help="the tool's name")
     calling.add_argument("arguments", metavar="NAME=VALUE", nargs="*", help="its arguments")
-    calling.add_argument("--arguments", dest="object", metavar="JSON", help="all arguments as one JSON object")
+    benching.add_argument("arguments", metavar="TOOL NAME=VALUE", nargs="*", help="what is called")
+    for caller in (calling, benching):
+        caller.add_argument("--arguments", dest="object", metavar="JSON", help="all arguments as one JSON object")
+    _add_plan(benching)
     return parser
+
+
+def _add_plan(command: argparse.ArgumentParser) -> None:
+    number = command.add_argument
+    number("--concurrency", type=int, default=10, metavar="N", help="calls in flight; connections over HTTP; 10")
+    number("--duration", type=float, metavar="SECONDS", help="how long; 5 unless --count is given")
+    number("--count", type=int, metavar="N", help="how many calls")
+    number("--rate", type=float, metavar="N", help="calls per second, whatever comes back (open loop)")
+    number("--warm-up", type=float, default=1.0, metavar="SECONDS", help="the same before the clock runs; 1")
+    number(
+        "--ceiling",
+        type=float,
+        default=1.0,
+        metavar="SECONDS",
+        help="for measuring the driver itself; 1; 0 for not at all",
+    )
+    command.add_argument(
+        "--expect", metavar="TEXT", help="what every reply has to say: its text, or its structured content"
+    )
+    command.add_argument(
+        "--header", action="append", default=[], metavar="'NAME: VALUE'", help="for every HTTP request"
+    )
+    command.add_argument(
+        "--sessions",
+        choices=("connection", "shared"),
+        default="connection",
+        help="legacy HTTP sessions: one for each connection, or one for all of them; connection",
+    )
+    command.add_argument("--json", metavar="[FILE]", help="the report as JSON, instead of text, or into FILE (….json)")
+    command.add_argument("--html", metavar="FILE", help="the report as a page with plots")
+    command.add_argument("--self", dest="itself", action="store_true", help="measure the driver, without a TARGET")
 
 
 class _Version(argparse.Action):

@@ -16,7 +16,7 @@ from mcpcore.abc import ClientTransport
 from mcpcore.runtime.server import Server
 from mcpcore.transports.stdio_client import stdio
 
-__all__ = ["LoadError", "UsageError", "client_target", "load_server"]
+__all__ = ["LoadError", "UsageError", "client_target", "is_ours", "load_server", "server_command"]
 
 _NAMES: Final = ("mcp", "server", "app")
 
@@ -43,13 +43,28 @@ def client_target(target: str, on_stderr: Callable[[str], object]) -> ClientTran
             return HTTPClientTransport(target)
         except ValueError as error:
             raise UsageError(str(error)) from None
+    return stdio(*server_command(target), inherit_env=is_ours(target), stderr=on_stderr)
+
+
+def server_command(target: str) -> list[str]:
+    """Return the command that starts the server of a target that is no URL.
+
+    Raises:
+        UsageError: It is empty.
+        LoadError: There is no such file or module.
+    """
     if target.startswith("\0"):
         command = target[1:].split("\0")
         if not command[0]:
             raise UsageError("give a command after --")
-        return stdio(*command, stderr=on_stderr)
+        return command
     _locate(target)  # a clear error now is better than one from the child process
-    return stdio(sys.executable, "-m", "mcpcore", "run", target, inherit_env=True, stderr=on_stderr)
+    return [sys.executable, "-m", "mcpcore", "run", target]
+
+
+def is_ours(target: str) -> bool:
+    """Tell a server object, which may have our whole environment, from a command, which gets what programs need to run."""
+    return not target.startswith("\0")
 
 
 def load_server(target: str) -> Server:

@@ -10,52 +10,14 @@ from benchmarks import traffic
 from mcpcore.bench.http_driver import HTTPServer
 from mcpcore.bench.traffic import Message, Traffic, WrongReply
 from mcpcore.exceptions import BenchmarkError
+from tests.support.sketches import HTTP
 
 BARE = Path(__file__).parents[2] / "benchmarks" / "contestants" / "bare_server.py"
-
-SKETCH = """
-import json, sys, time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-def text(value):
-    return {"content": [{"type": "text", "text": value}]}
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        number, headers = request.get("id"), self.headers
-        right = {"id": number, "result": text(str((number or 0) + 7))}
-        opened = {"id": number, "result": {"protocolVersion": "2025-11-25", "supportedVersions": ["2026-07-28"]}}
-        self.BODY_GOES_HERE
-
-    def write(self, *messages, status=200, kind="application/json", **more):
-        lines = [json.dumps({"jsonrpc": "2.0", **message}) for message in messages]
-        if kind == "text/event-stream":
-            lines = [f"data: {line}\\n\\n" for line in lines]
-        self.send(status, "".join(lines), kind, **more)
-
-    def send(self, status, body, kind="", **more):
-        self.send_response(status)
-        for name, value in {"Content-Length": len(body), **({"Content-Type": kind} if kind else {}), **more}.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"""
 
 
 def sketch(body: str, *, sessions: bool = False, prelude: str = "") -> HTTPServer:
     """A server that does ``body`` for each request; ``right`` is the right reply to a call, ``opened`` to another."""
-    program = prelude + SKETCH.replace("self.BODY_GOES_HERE", body.replace("\n", "\n        "))
+    program = prelude + HTTP.replace("self.BODY_GOES_HERE", body.replace("\n", "\n        "))
     return HTTPServer([sys.executable, "-c", program], sessions=sessions)
 
 

@@ -9,27 +9,14 @@ from benchmarks import traffic
 from mcpcore.bench.stdio_driver import StdioServer
 from mcpcore.bench.traffic import WrongReply
 from mcpcore.exceptions import BenchmarkError
+from tests.support.sketches import STDIO
 
 BARE = Path(__file__).parents[2] / "benchmarks" / "contestants" / "bare_server.py"
-
-SKETCH = """
-import json, sys
-def write(message):
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\\n")
-    sys.stdout.flush()
-def text(value):
-    return {"content": [{"type": "text", "text": value}]}
-for line in sys.stdin:
-    request = json.loads(line)
-    number = request["id"]
-    right = {"id": number, "result": text(str(number + 7))}
-    BODY
-"""
 
 
 def sketch(body: str) -> StdioServer:
     """A server that does ``body`` for each request; ``right`` is the right reply."""
-    return StdioServer([sys.executable, "-c", SKETCH.replace("BODY", body)])
+    return StdioServer([sys.executable, "-c", STDIO.replace("BODY", body)])
 
 
 def bare(tools: int = 0) -> StdioServer:
