@@ -10,7 +10,7 @@ import math
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from msgspec import Struct
 from msgspec.json import Decoder
@@ -50,10 +50,17 @@ class Repeated(Sequence[bytes]):
     def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
         before, after, first = self._before, self._after, self._first
         if isinstance(index, slice):
-            return [b"%b%d%b" % (before, first + number, after) for number in range(index.start, index.stop)]
+            numbers = range(*index.indices(self._count))
+            return [b"%b%d%b" % (before, first + number, after) for number in numbers]
         return b"%b%d%b" % (before, first + index, after)
 
 

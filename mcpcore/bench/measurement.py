@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 
@@ -22,7 +23,7 @@ from mcpcore.bench.opening import Dialogue
 from mcpcore.bench.process import Usage
 from mcpcore.bench.report import DriverUse, Latency, Report, ServerUse, distribution, timeline, warnings_of
 from mcpcore.bench.target import StdioTarget, Target, refusal
-from mcpcore.bench.traffic import Traffic, encode
+from mcpcore.bench.traffic import encode
 from mcpcore.exceptions import BenchmarkError
 from mcpcore.protocol.events import ServerFacts
 from mcpcore.types.tools import Tool
@@ -35,9 +36,12 @@ Sessions = Literal["connection", "shared"]
 
 FIRST_ID: Final = 1_000_000_000  # ids of ten digits: all requests have the same size
 EMPTY_RESULT: Final = b'{"content":[]}'
-SMALL_CALL: Final = Traffic(
-    "tools/call", lambda number: {"name": "add", "arguments": {"a": 1, "b": 2}}, lambda *_: None
-)
+SMALL_CALL: Final = {
+    "jsonrpc": "2.0",
+    "id": FIRST_ID,
+    "method": "tools/call",
+    "params": {"name": "x", "arguments": {"a": 1}},
+}
 SMALL_RESULT: Final = b'{"content":[{"type":"text","text":"3"}],"isError":false}'
 
 
@@ -258,7 +262,7 @@ class Bench:
     ) -> "_Used":
         target = self._target
         if progress is not None:
-            load = replace(load, watch=lambda elapsed, tally: progress(_phase(name, plan, elapsed, tally)))
+            load = replace(load, watch=partial(_show, progress, name, plan))
         with undisturbed():
             before, cpu = target.usage(), time.process_time()
             try:
@@ -342,11 +346,13 @@ def _is_right(result: bytes, load: Load) -> bool:
     return Tally(strict=False).check(reply, 0, load)
 
 
-def _phase(name: Literal["warm-up", "load"], plan: Plan, elapsed: float, tally: Tally) -> Phase:
+def _show(
+    progress: Callable[[Phase], None], name: Literal["warm-up", "load"], plan: Plan, elapsed: float, tally: Tally
+) -> None:
     shares = [elapsed / plan.seconds] if plan.seconds is not None else []
     if plan.requests is not None:
         shares.append(tally.sent / plan.requests)
-    return Phase(name, elapsed, min(1.0, max(shares, default=0.0)), len(tally.latencies), tally.failed)
+    progress(Phase(name, elapsed, min(1.0, max(shares, default=0.0)), len(tally.latencies), tally.failed))
 
 
 def measure(
@@ -397,7 +403,7 @@ def measure_itself(transport: Literal["stdio", "http"], concurrency: int, second
         ValueError: A number is out of its range.
     """
     Plan(concurrency=concurrency, seconds=seconds)
-    body = encode(SMALL_CALL.request(FIRST_ID, "modern"))
+    body = encode(SMALL_CALL)
     framed_call = body + b"\n" if transport == "stdio" else framed(body, [])
     before, after = split_at_id(framed_call, FIRST_ID)
     load = Load([], FIRST_ID, calls.judge(None), window=concurrency, decoder=calls.decoder)

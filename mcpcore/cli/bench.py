@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -52,7 +52,8 @@ def bench_server(options: argparse.Namespace) -> int:
                 return 0
             name, *pairs = options.arguments
             arguments = read_arguments(_tool(bench, name), pairs, options.object)
-            report = bench.run(name, arguments, plan, _Shown() if sys.stderr.isatty() else None)
+            with _Shown() as shown:
+                report = bench.run(name, arguments, plan, shown if sys.stderr.isatty() else None)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except MCPCoreError as error:
@@ -146,20 +147,31 @@ def _itself(plan: Plan) -> int:
 
 
 class _Shown:
-    """Shows on a terminal how far it is."""
+    """Shows on a terminal how far it is. What was shown is wiped when the context is left."""
 
     def __init__(self) -> None:
         self._next = 0.0
+        self._phase = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._phase:
+            self._write("")
 
     def __call__(self, phase: Phase) -> None:
         now = time.monotonic()
-        if now < self._next and phase.name != "ceiling":
+        if now < self._next and phase.name == self._phase:
             return
-        self._next = now + SHOWN_EVERY
+        self._next, self._phase = now + SHOWN_EVERY, phase.name
         if phase.name == "ceiling":
             text = "measuring the driver itself …"
         else:
             done = "#" * int(phase.share * BAR)
             rate = amount(phase.calls / phase.elapsed) if phase.elapsed else "0"
             text = f"{phase.name:8} [{done:{BAR}}] {rate} calls/s, {phase.failed:,} failed"
+        self._write(text)
+
+    def _write(self, text: str) -> None:
         os.write(sys.stderr.fileno(), f"\r\x1b[K{text}".encode())
