@@ -6,8 +6,9 @@ structs, in one thread and without an event loop. How far they go is measured li
 
 from mcpcore.bench.ceiling import Ceiling
 from mcpcore.bench.load import Failure
-from mcpcore.bench.measurement import Bench, Phase, Plan, Sessions, measure, measure_itself
+from mcpcore.bench.measurement import Bench, Sessions, measure, measure_itself
 from mcpcore.bench.page import page
+from mcpcore.bench.plan import Phase, Plan
 from mcpcore.bench.report import DriverUse, Interval, Latency, Report, ServerUse
 
 __all__ = [

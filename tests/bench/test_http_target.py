@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcpcore.bench import Bench, Plan, Report
+from mcpcore.bench import Bench, Plan, Report, measure
 from mcpcore.bench.http_driver import HTTPServer
 from mcpcore.exceptions import AuthError, PeerError, TransportError
 from tests.support.sketches import HTTP, OPENING
@@ -254,36 +254,46 @@ def test_a_server_that_does_not_open_is_quoted(body: str, error: type[Exception]
             pass
 
 
-def test_https_is_spoken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    certificate, key = certify(tmp_path)
-    monkeypatch.setenv("SSL_CERT_FILE", certificate)
-    program = PRELUDE + HTTP.replace(
-        "self.BODY_GOES_HERE",
-        OPENING.replace("ERA_GOES_HERE", "'modern'")
-        .replace("SCHEMA_GOES_HERE", "{'type': 'object'}")
-        .replace(
-            "BODY", "right['result']['content'][0]['text'] = request['params']['arguments']['a']; self.write(right)"
-        )
-        .replace("\n", "\n        "),
-    )
+@contextmanager
+def secure(body: str, folder: Path) -> Generator[HTTPServer]:
+    """The same as `sketch`, over TLS, with a certificate for localhost."""
+    certificate, key = certify(folder)
     serve = 'Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()'
-    secure = f"""
+    serve_securely = f"""
 import ssl
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain({certificate!r}, {key!r})
 server = Server(("127.0.0.1", int(sys.argv[1])), Handler)
 server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 server.serve_forever()"""
+    opening = OPENING.replace("ERA_GOES_HERE", "'modern'").replace("SCHEMA_GOES_HERE", "{'type': 'object'}")
+    program = PRELUDE + HTTP.replace("self.BODY_GOES_HERE", opening.replace("BODY", body).replace("\n", "\n        "))
     assert serve in program
-    plan = Plan(concurrency=4, seconds=None, count=20, warm_up=0, ceiling=0.05, expect="x" * 200_000)
-    with HTTPServer([sys.executable, "-c", program.replace(serve, secure)]) as server:
+    with HTTPServer([sys.executable, "-c", program.replace(serve, serve_securely)]) as server:
         server.await_listening()
-        with Bench(f"https://localhost:{server.port}/mcp") as bench:
-            report = bench.run("add", {"a": "x" * 200_000}, plan)
-        assert report.is_right
+        yield server
+
+
+def test_https_is_spoken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "right['result']['content'][0]['text'] = request['params']['arguments']['a']; self.write(right)"
+    plan = Plan(concurrency=4, seconds=None, count=20, warm_up=0, ceiling=0.05, expect="x" * 200_000)
+    with secure(body, tmp_path) as server:
+        target = f"https://localhost:{server.port}/mcp"
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+        assert measure(target, "add", {"a": "x" * 200_000}, plan=plan).is_right
         monkeypatch.delenv("SSL_CERT_FILE")
-        with pytest.raises(TransportError, match="certificate"), Bench(f"https://localhost:{server.port}/mcp"):
+        with pytest.raises(TransportError, match="certificate"), Bench(target):
             pass
+
+
+def test_a_call_that_waits_over_tls_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What comes after a handshake makes a connection readable without any data of the server's.
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+    plan = Plan(concurrency=4, seconds=None, count=12, warm_up=0, ceiling=0)
+    with secure("time.sleep(1.0 if state['calls'] == 2 else 0); self.write(right)", tmp_path) as server:
+        report = measure(f"https://localhost:{server.port}/mcp", "add", plan=plan)
+    assert report.is_right and report.latency is not None
+    assert report.latency.p90 < 0.5 < report.latency.max
 
 
 def certify(folder: Path) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -227,3 +228,22 @@ def test_how_far_it_is_is_shown_on_a_terminal(tmp_path: Path) -> None:
     assert done.stdout.startswith(b"add of bench-me")
     assert "warm-up  [" in shown and "load     [" in shown and "0 failed" in shown
     assert shown.endswith("\r\x1b[K"), "what was shown is wiped in the end"
+
+
+def test_an_interruption_ends_the_load_and_what_was_measured_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(SERVER)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "mcpcore", "bench", "server.py", "add", "a=1", "--json"]
+    more = ["--duration", "50", "--warm-up", "0", "--ceiling", "0"]
+    shown = b""
+    with subprocess.Popen([*command, *more], cwd=tmp_path, stdout=subprocess.PIPE, stderr=theirs) as process:
+        os.close(theirs)
+        while b"calls/s" not in shown.rpartition(b"load ")[2] or shown.count(b"load ") < 2:
+            shown += os.read(ours, 1000)
+        process.send_signal(signal.SIGINT)
+        printed, _ = process.communicate(timeout=LIMIT)
+    os.close(ours)
+    found = report_of(printed.decode())
+    assert process.returncode == 1
+    assert found.ended_by == "it was interrupted"
+    assert found.calls > 0 and found.failed == 0

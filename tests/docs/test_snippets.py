@@ -17,7 +17,7 @@ from msgspec import Struct
 
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-WHOLE: Final = {"README.md", "client.md", "handlers.md", "sans-io.md"}
+WHOLE: Final = {"README.md", "bench.md", "client.md", "handlers.md", "sans-io.md"}
 
 _BLOCK: Final = re.compile(
     r"(?:^<!-- (?P<file>\S+\.py) -->\n)?^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
