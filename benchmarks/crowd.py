@@ -8,13 +8,13 @@ import gc
 import select
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from msgspec.json import decode
 
-from mcpcore.bench.driver import CHUNK, TICKS
-from mcpcore.bench.http_driver import Connection, HTTPServer, rest
+from mcpcore.bench.connection import CHUNK, Connection
+from mcpcore.bench.http_driver import HTTPServer, rest
+from mcpcore.bench.process import family, usage
 from mcpcore.bench.responses import ResponseReader, event_data
 from mcpcore.bench.traffic import ERAS, Message, Traffic, WrongReply
 
@@ -27,31 +27,16 @@ LAST_CHUNK: Final = b"0\r\n\r\n"
 
 
 class Workers(HTTPServer):
-    """A server of several processes. All that it starts is in its process group, and counts."""
+    """A server of several processes. All that it starts counts."""
 
     def cpu(self) -> float:
         """Seconds of processor time of all processes."""
-        return sum(int(fields[11]) + int(fields[12]) for _, fields in self._processes()) / TICKS
+        return usage(family([self._process.pid])).cpu
 
     def memory(self) -> tuple[float, float]:
         """Resident memory of all processes in MiB, with what they share counted for each; and the sum of their peaks."""
-        now = most = 0
-        for folder, _ in self._processes():
-            status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
-            now, most = now + int(status["VmRSS"].split()[0]), most + int(status["VmHWM"].split()[0])
-        return now / 1024, most / 1024
-
-    def _processes(self) -> list[tuple[Path, list[bytes]]]:
-        found: list[tuple[Path, list[bytes]]] = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                status = (folder / "stat").read_bytes()
-            except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
-                continue
-            fields = status[status.rindex(b")") + 2 :].split()
-            if int(fields[2]) == self._process.pid:
-                found.append((folder, fields))
-        return found
+        used = usage(family([self._process.pid]))
+        return used.memory / 2**20, used.peak / 2**20
 
 
 class Listener:

@@ -23,14 +23,11 @@ import msgspec
 
 from mcpcore.bench.latency import percentile
 from mcpcore.bench.load import Load, Tally
-from mcpcore.bench.process import TICKS, usage
+from mcpcore.bench.process import usage
 from mcpcore.bench.traffic import Traffic, encode, opening
 from mcpcore.exceptions import BenchmarkError
 
-__all__ = ["CHUNK", "TICKS", "Driver", "Run", "environment", "undisturbed"]
-
-CHUNK: Final = 1 << 16
-"""Bytes that are read at once: what a pipe holds."""
+__all__ = ["Driver", "Run", "environment", "undisturbed"]
 
 PREPARED: Final = 256_000_000  # bytes of requests that are written ahead
 WARM_UP: Final = 0.15  # seconds; a batch that takes so long, after smaller ones, has let V8 compile what is hot

@@ -18,7 +18,7 @@ from mcpcore.bench.load import Load, Tally
 from mcpcore.bench.responses import MalformedResponse, Response
 from mcpcore.bench.traffic import ERAS, Traffic, WrongReply, encode, opening
 
-__all__ = ["HEAD", "Connection", "HTTPServer", "framed", "rest"]
+__all__ = ["HEAD", "HTTPServer", "framed", "rest"]
 
 PAUSE: Final = 0.002  # seconds between attempts to reach a server that has just been started
 HEAD: Final = (

@@ -12,13 +12,14 @@ from typing import Any, Final
 
 import msgspec
 
-from mcpcore.bench.driver import CHUNK, Driver
+from mcpcore.bench.driver import Driver
 from mcpcore.bench.load import TICK, Load, Tally, decoder_of_messages
 from mcpcore.bench.traffic import Reply, Traffic, WrongReply, encode
 from mcpcore.exceptions import BenchmarkError
 
 __all__ = ["StdioServer"]
 
+CHUNK: Final = 1 << 16  # bytes that are read at once: what a pipe holds
 FATE: Final = 0.5  # seconds for a server that has closed a pipe to exit
 
 

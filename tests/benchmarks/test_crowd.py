@@ -11,7 +11,7 @@ from benchmarks import machine, traffic
 from benchmarks.crowd import Audience, Listener, Workers
 from benchmarks.rows import scale
 from benchmarks.table import BenchmarkError, Contestant, Effort
-from mcpcore.bench.http_driver import Connection
+from mcpcore.bench.connection import Connection
 from mcpcore.bench.traffic import WrongReply
 
 BARE = Path(__file__).parents[2] / "benchmarks" / "contestants" / "bare_server.py"
