@@ -66,7 +66,7 @@ def check_response(response: Response, number: int, load: Load, tally: Tally, as
         return False
     if head.media_type == EVENTS:
         tally.streamed += 1
-    replied = right = False
+    replied = right = is_error = False
     for message in messages:
         if message.method is not None:
             if message.id is not None and asked:
@@ -78,11 +78,11 @@ def check_response(response: Response, number: int, load: Load, tally: Tally, as
             tally.fail(WrongReply(f"nothing awaits this reply to request {number}: {str(message)[:SHOWN]}", kind))
             return False
         else:
-            replied = True
+            replied, is_error = True, message.error is not None
             right = tally.check(message, number, load)
     if not replied:
         tally.fail(WrongReply(f"the response to request {number} has no reply in it"))
-    elif right and head.status != 200:
+    elif right and head.status != 200 and not is_error:  # to errors the protocol gives statuses of their own
         tally.fail(WrongReply(f"request {number} was answered with status {head.status}", _status(head.status)))
         return False
     return right

@@ -100,6 +100,13 @@ else:
     assert sessions == {"s2", "s3", "s4"}  # the first belongs to the opening request
 
 
+def test_an_error_that_is_asked_for_may_come_with_the_status_that_the_protocol_gives_it() -> None:
+    body = "self.write({'id': number, 'error': {'code': -32602, 'message': 'Unknown tool'}}, status=400)"
+    with sketch(opening(body)) as server:
+        server.open("modern")
+        server.run(traffic.unknown_tool(), 3)
+
+
 def test_sessions_that_are_left_open_have_answered_one_request_each() -> None:
     with bare("sessions") as server:
         server.open("legacy")
