@@ -114,8 +114,8 @@ class Threads:
                 job = None
             with self._lock:
                 if job is None:
-                    if not self._waiting.empty():
-                        continue  # it came after this worker was told to end, when nobody was hired for it
+                    if self._workers <= self._open:
+                        continue  # something came after this worker was told to end, and nobody was hired for it
                     self._workers -= 1
                     return
                 if not job.enter(_State.RUNNING):

@@ -177,14 +177,20 @@ async def test_those_that_wait_behind_a_worker_that_is_abandoned_get_another() -
 
 
 async def test_dismissed_workers_end_and_others_come_when_they_are_needed() -> None:
-    async with some(4) as threads:
+    async with some(8) as threads:
         for _ in range(3):
-            assert await threads.run(lambda: 4) == 4
+            gate = Gate()
+            async with anyio.create_task_group() as tasks:
+                for _ in range(8):
+                    tasks.start_soon(threads.run, gate.pass_through)
+                await gate.begun(8)
+                gate.open()
             threads.dismiss()
             assert await threads.run(lambda: 5) == 5  # given before anybody has noticed that nobody is left
         threads.dismiss()
-        while threads._workers:  # noqa: ASYNC110 - nothing tells
-            await anyio.sleep(0.001)
+        with anyio.fail_after(5):  # long before they would end by themselves
+            while threads._workers:  # noqa: ASYNC110 - nothing tells
+                await anyio.sleep(0.001)
         assert await threads.run(lambda: 6) == 6
 
 

@@ -71,6 +71,18 @@ def test_threads_of_its_own_cannot_keep_it(backend: str, code: str) -> None:
         assert program.stderr == ""
 
 
+def test_workers_that_have_nothing_to_do_end_with_it_and_it_is_not_cut_off(backend: str) -> None:
+    with start(backend, "import atexit; atexit.register(print, 'in good order', file=sys.stderr)") as program:
+        program.open()
+        for id in range(1, 9):
+            program.send(call(id, "block", {"seconds": 0.01}))
+        for _ in range(8):
+            assert "result" in program.receive()
+        program.close_input()
+        assert program.wait() == 0
+        assert program.stderr == "in good order\n"
+
+
 def test_a_thread_of_the_event_loop_s_own_pool_cannot_keep_it() -> None:
     with start("asyncio") as program:
         program.open()
