@@ -1,13 +1,15 @@
-"""The acceptance scenario: the order service as a client sees it, in memory, over lines and as a process."""
+"""The acceptance scenario: the order service as a client sees it, in memory, over lines, as a process and over HTTP."""
 
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from mcpcore import Client, Context, PeerError, Registry, Server, stdio, tool
@@ -16,12 +18,14 @@ from tests.support.order_service import (
     CALLS,
     EXAMPLE,
     EXPECTED,
+    PROGRAM,
     VARIANTS,
+    Shop,
     assert_same,
     example_module,
     expected,
-    tools_of,
 )
+from tests.support.sockets import serving
 from tests.support.wires import MODERN, Lines, connected
 
 pytestmark = pytest.mark.anyio
@@ -41,17 +45,6 @@ def variant(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-class Shop:
-    """A server with two hundred fresh orders."""
-
-    def __init__(self, example: ModuleType, variant: str = "struct", **options: Any) -> None:
-        self.orders = example.Orders()
-        registry = Registry(omit_none=variant == "dataclass", **options)
-        self.server = Server("order-service", version="1.0.0", registry=registry)
-        tools: Any = tools_of(example, variant)
-        self.server.include(tools(self.orders, example.StubCarrier(), lambda: example.NOW), rename="camel")
-
-
 class User:
     """Answers what the server asks, and remembers it."""
 
@@ -64,21 +57,36 @@ class User:
         return self.answer
 
 
-@pytest.fixture(params=["memory", "lines", "stdio"])
+IN_PROCESS = ["memory", "lines", "http"]
+
+
+@pytest.fixture(params=[*IN_PROCESS, "stdio"])
 def over(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def target(over: str, example: ModuleType) -> Any:
-    if over == "stdio":
-        return stdio(sys.executable, str(EXAMPLE))
-    server = Shop(example).server
-    return Lines(server) if over == "lines" else server
+@asynccontextmanager
+async def reached(shop: Shop, over: str, variant: str = "struct") -> AsyncGenerator[Any]:
+    """What a client connects to for that shop; for one that is the same but a process of its own over stdio."""
+    if over == "http":
+        async with serving(shop.server) as port:
+            yield f"http://127.0.0.1:{port}/mcp"
+    elif over == "stdio":
+        yield stdio(sys.executable, str(PROGRAM), variant)
+    else:
+        yield Lines(shop.server) if over == "lines" else shop.server
 
 
 def client(target: Any, era: str, **options: Any) -> Client:
     return Client(target, eras=(era,), timeout=20, **options)  # type: ignore[arg-type]  # one of the two
+
+
+@asynccontextmanager
+async def shopping(shop: Shop, over: str, era: str, variant: str = "struct", **options: Any) -> AsyncGenerator[Client]:
+    """A client of that shop."""
+    with anyio.fail_after(60):
+        async with reached(shop, over, variant) as target, client(target, era, **options) as connection:
+            yield connection
 
 
 async def call(connection: Client, name: str, **options: Any) -> dict[str, Any]:
@@ -110,14 +118,38 @@ async def test_the_listing_on_the_wire_is_the_expected_one(example: ModuleType) 
         ]
 
 
+def without_optional_members(listed: Any) -> Any:
+    """A listing in which nothing is said about the two members that may be absent."""
+    if isinstance(listed, list):
+        return [without_optional_members(each) for each in listed]
+    if not isinstance(listed, dict):
+        return listed
+    return {
+        key: None if key in ("shipment", "deliveredAt") else without_optional_members(value)
+        for key, value in listed.items()
+    }
+
+
 @ERAS
-async def test_every_transport_lists_the_same(target: Any, era: str) -> None:
+async def test_every_transport_lists_the_same_however_the_data_is_written_down(
+    example: ModuleType, over: str, variant: str, era: str
+) -> None:
+    async with shopping(Shop(example, variant), over, era, variant) as connection:
+        assert connection.server_info is not None
+        assert (connection.server_info.name, connection.server_info.version) == ("order-service", "1.0.0")
+        listed = msgspec.to_builtins(await connection.list_tools())
+    if variant == "dataclass":
+        assert {"type": "null"} in listed[0]["outputSchema"]["properties"]["shipment"]["anyOf"]
+        assert without_optional_members(listed) == without_optional_members(EXPECTED["tools"])
+    else:
+        assert listed == EXPECTED["tools"]
+
+
+async def test_the_example_itself_serves_that_on_stdin_and_stdout() -> None:
     with anyio.fail_after(30):
-        async with client(target, era) as connection:
-            tools = await connection.list_tools()
-    assert [tool.name for tool in tools] == [tool["name"] for tool in EXPECTED["tools"]]
-    assert [tool.input_schema for tool in tools] == [tool["inputSchema"] for tool in EXPECTED["tools"]]
-    assert [tool.output_schema for tool in tools] == [tool.get("outputSchema") for tool in EXPECTED["tools"]]
+        async with client(stdio(sys.executable, str(EXAMPLE)), "legacy") as connection:
+            assert msgspec.to_builtins(await connection.list_tools()) == EXPECTED["tools"]
+            assert_same(await call(connection, "A1"), expected("A1"))
 
 
 async def test_the_log_says_how_many_tools_there_are(example: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
@@ -130,24 +162,29 @@ async def test_the_log_says_how_many_tools_there_are(example: ModuleType, caplog
 
 
 @ERAS
-async def test_all_calls_of_one_session_give_the_expected_results(target: Any, era: str) -> None:
-    user = User()
-    with anyio.fail_after(60):
-        async with client(target, era, elicitation=user) as connection:
-            await connection.list_tools()  # so that structured content is checked here as well
-            for name in CALLS:
-                if name == "D5":
-                    continue
-                user.answer = ElicitResult("decline") if name == "D3" else {"confirm": True}
-                before = len(user.asked)
-                assert_same(await call(connection, name), expected(name))
-                assert len(user.asked) - before == (1 if name in ("D1", "D3") else 0), name
-            for answer in (ElicitResult("cancel"), {"confirm": False}):
-                user.answer = answer
-                assert_same(await call(connection, "D3"), expected("D3"))
-            with pytest.raises(PeerError, match="Unknown tool: no_such_tool") as caught:
-                await connection.call_tool("no_such_tool")
-            assert caught.value.code == -32602
+async def test_all_calls_of_one_session_give_the_expected_results(
+    example: ModuleType, over: str, variant: str, era: str
+) -> None:
+    shop, user = Shop(example, variant), User()
+    texts: dict[str, str] = {}
+    async with shopping(shop, over, era, variant, elicitation=user) as connection:
+        await connection.list_tools()  # so that structured content is checked here as well
+        for name in CALLS:
+            if name == "D5":
+                continue
+            user.answer = ElicitResult("decline") if name == "D3" else {"confirm": True}
+            before = len(user.asked)
+            result = await call(connection, name)
+            texts[name] = result["content"][0]["text"]
+            assert_same(result, expected(name))
+            assert len(user.asked) - before == (1 if name in ("D1", "D3") else 0), name
+        for answer in (ElicitResult("cancel"), {"confirm": False}):
+            user.answer = answer
+            assert_same(await call(connection, "D3"), expected("D3"))
+        with pytest.raises(PeerError, match="Unknown tool: no_such_tool") as caught:
+            await connection.call_tool("no_such_tool")
+        assert caught.value.code == -32602
+    assert texts["B1"] == texts["B2"]
     first = user.asked[0]
     assert first.message == "Cancel order ORD-10004? This cannot be undone."
     assert first.mode in (None, "form")
@@ -156,29 +193,19 @@ async def test_all_calls_of_one_session_give_the_expected_results(target: Any, e
         "properties": {"confirm": {"type": "boolean", "description": "Cancel this order for good"}},
         "required": ["confirm"],
     }
+    if over != "stdio":
+        assert [each for each, _ in shop.orders.history["ORD-10002"]] == ["PENDING"]
+        assert shop.orders.get("ORD-10011").status == "PROCESSING"
+        assert shop.orders.get("ORD-10004").status == "CANCELLED"
+        assert shop.orders.get("ORD-10004").last_updated == example.NOW
 
 
 @ERAS
-async def test_a_client_that_cannot_ask_is_told_what_to_do_instead(target: Any, era: str) -> None:
-    with anyio.fail_after(30):
-        async with client(target, era) as connection:
-            assert_same(await call(connection, "D5"), expected("D5"))
-
-
-@ERAS
-async def test_all_ways_to_write_the_data_down_give_the_same(example: ModuleType, variant: str, era: str) -> None:
-    shop, user = Shop(example, variant), User()
-    with anyio.fail_after(30):
-        async with client(shop.server, era, elicitation=user) as connection:
-            await connection.list_tools()
-            for name in CALLS:
-                if name == "D5":
-                    continue
-                user.answer = ElicitResult("decline") if name == "D3" else {"confirm": True}
-                assert_same(await call(connection, name), expected(name))
-    assert [each for each, _ in shop.orders.history["ORD-10002"]] == ["PENDING"]
-    assert shop.orders.get("ORD-10011").status == "PROCESSING"
-    assert shop.orders.get("ORD-10004").last_updated == example.NOW
+async def test_a_client_that_cannot_ask_is_told_what_to_do_instead(
+    example: ModuleType, over: str, variant: str, era: str
+) -> None:
+    async with shopping(Shop(example, variant), over, era, variant) as connection:
+        assert_same(await call(connection, "D5"), expected("D5"))
 
 
 async def test_the_wire_is_byte_for_byte_what_was_agreed(example: ModuleType) -> None:
@@ -192,10 +219,15 @@ async def test_the_wire_is_byte_for_byte_what_was_agreed(example: ModuleType) ->
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18"])
-async def test_older_revisions_get_the_same_texts_and_what_they_know(example: ModuleType, version: str) -> None:
+async def test_older_revisions_get_the_same_texts_and_what_they_know(
+    example: ModuleType, over: str, version: str
+) -> None:
     user = User()
     with anyio.fail_after(30):
-        async with Client(Shop(example).server, protocol_version=version, elicitation=user) as connection:
+        async with (
+            reached(Shop(example), over) as target,
+            Client(target, protocol_version=version, elicitation=user) as connection,
+        ):
             tools = {tool.name: tool for tool in await connection.list_tools()}
             assert (tools["get_order"].output_schema is not None) is (version >= "2025-06-18")
             assert (tools["get_order"].annotations is not None) is (version >= "2025-03-26")
@@ -214,15 +246,16 @@ async def test_older_revisions_get_the_same_texts_and_what_they_know(example: Mo
 
 
 @ERAS
-async def test_rechecking_reports_each_order_before_the_result(target: Any, era: str) -> None:
+async def test_rechecking_reports_each_order_before_the_result(
+    example: ModuleType, over: str, variant: str, era: str
+) -> None:
     told: list[tuple[float, float | None]] = []
-    with anyio.fail_after(30):
-        async with client(target, era) as connection:
-            result = await call(connection, "C2", on_progress=lambda value, total, _: told.append((value, total)))
-            assert told == [(number, 57) for number in range(1, 58)]
-            told.clear()
-            await call(connection, "C3")
-            assert told == []
+    async with shopping(Shop(example, variant), over, era, variant) as connection:
+        result = await call(connection, "C2", on_progress=lambda value, total, _: told.append((value, total)))
+        assert told == [(number, 57) for number in range(1, 58)]
+        told.clear()
+        await call(connection, "C3")
+        assert told == []
     assert result["structuredContent"]["checked"] == 57 and len(result["structuredContent"]["delivered"]) == 19
 
 

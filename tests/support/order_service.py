@@ -1,4 +1,7 @@
-"""The order service: its expected listing and results, its module, and its data written down in other ways."""
+"""The order service: what is expected of it, its module, its data written down in other ways, and ways to reach it.
+
+Run it to serve one of the ways on stdin and stdout: ``order_service.py "typed dict"``.
+"""
 
 import importlib
 import json
@@ -11,13 +14,24 @@ from types import ModuleType
 from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
 
 import msgspec
-import pytest
 
-from mcpcore import Context, Param
+from mcpcore import Context, Param, Registry, Server
 
-__all__ = ["CALLS", "EXPECTED", "EXAMPLE", "VARIANTS", "assert_same", "example_module", "expected", "tools_of"]
+__all__ = [
+    "CALLS",
+    "EXAMPLE",
+    "EXPECTED",
+    "PROGRAM",
+    "VARIANTS",
+    "Shop",
+    "assert_same",
+    "example_module",
+    "expected",
+    "tools_of",
+]
 
-ROOT: Final = Path(__file__).parents[2]
+PROGRAM: Final = Path(__file__)
+ROOT: Final = PROGRAM.parents[2]
 EXAMPLE: Final = ROOT / "examples/order_service/server.py"
 EXPECTED: Final[dict[str, Any]] = json.loads((ROOT / "tests/order_service/expected.json").read_text("utf-8"))
 CALLS: Final = {each["id"].split()[0]: each for each in EXPECTED["calls"]}
@@ -26,10 +40,12 @@ CALLS: Final = {each["id"].split()[0]: each for each in EXPECTED["calls"]}
 @contextmanager
 def example_module() -> Iterator[ModuleType]:
     """The module ``server`` of the example."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(EXAMPLE.parent))
+    sys.path.insert(0, str(EXAMPLE.parent))
+    try:
         yield importlib.import_module("server")
-    del sys.modules["server"], sys.modules["orders"]
+    finally:
+        sys.path.remove(str(EXAMPLE.parent))
+        del sys.modules["server"], sys.modules["orders"]
 
 
 # -- the data written down in other ways ---------------------------------------------------------------------------
@@ -186,6 +202,22 @@ def tools_of(example: ModuleType, variant: str) -> type:
     return tools
 
 
+class Shop:
+    """A server with two hundred fresh orders.
+
+    Args:
+        variant: How the data is written down.
+        options: For the registry.
+    """
+
+    def __init__(self, example: ModuleType, variant: str = "struct", **options: Any) -> None:
+        self.orders = example.Orders()
+        registry = Registry(omit_none=variant == "dataclass", **options)
+        self.server = Server("order-service", version="1.0.0", registry=registry)
+        tools: Any = tools_of(example, variant)
+        self.server.include(tools(self.orders, example.StubCarrier(), lambda: example.NOW), rename="camel")
+
+
 def assert_same(result: Any, expected: Any) -> None:
     """Objects are compared as objects; a text that is JSON by what it says, any other text as it is."""
     texts = [[block.pop("text") for block in each["content"]] for each in (result, expected)]
@@ -196,3 +228,8 @@ def assert_same(result: Any, expected: Any) -> None:
 
 def expected(name: str) -> Any:
     return json.loads(json.dumps(CALLS[name]["result"]))
+
+
+if __name__ == "__main__":
+    with example_module() as module:
+        Shop(module, sys.argv[1]).server.run()
