@@ -282,12 +282,14 @@ async def test_progress_carries_the_token_and_comes_before_the_result(
 
 
 @ERAS
+@pytest.mark.parametrize("over", IN_PROCESS)
 async def test_every_call_leaves_one_audit_record(
-    example: ModuleType, era: str, caplog: pytest.LogCaptureFixture
+    example: ModuleType, over: str, era: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     user = User()
-    with caplog.at_level(logging.INFO, "mcpcore.audit"), anyio.fail_after(30):
-        async with client(Shop(example).server, era, elicitation=user, name="shop", version="1.0") as connection:
+    with caplog.at_level(logging.INFO, "mcpcore.audit"):
+        about = {"name": "shop", "version": "1.0"}
+        async with shopping(Shop(example), over, era, elicitation=user, **about) as connection:
             for name in CALLS:
                 if name != "D5":
                     user.answer = ElicitResult("decline") if name == "D3" else {"confirm": True}
@@ -298,8 +300,10 @@ async def test_every_call_leaves_one_audit_record(
     assert [record.arguments for record in records] == [CALLS[name]["arguments"] for name in names]
     outcomes = ["tool_error" if expected(name)["isError"] else "ok" for name in names]
     assert [record.outcome for record in records] == outcomes
+    (session,) = {record.session for record in records}
+    assert isinstance(session, str) if (over, era) == ("http", "legacy") else session is None
     for record in records:
-        assert (record.caller, record.session, record.client) == ("anonymous", None, "shop/1.0")
+        assert (record.caller, record.client) == ("anonymous", "shop/1.0")
         assert record.duration_ms >= 0 and isinstance(record.request_id, int)
 
 
@@ -320,8 +324,12 @@ R1, R2, R3 = "awaitable-return", "imperative-return", "bidirectional-parameter"
         ("auto", "stateless", NAMES[:4], [(R3,)] * 2, "Registered tools: 4 (2 skipped)"),
     ],
 )
+@pytest.mark.parametrize("over", IN_PROCESS)
+@ERAS
 async def test_the_mode_decides_which_tools_there_are(
     example: ModuleType,
+    over: str,
+    era: str,
     type: Any,
     state: Any,
     taken: list[str],
@@ -338,19 +346,19 @@ async def test_the_mode_decides_which_tools_there_are(
     for name, warning in zip(skipped, warnings, strict=True):
         assert f"'{name}'" in warning and f"OrderTools.{name}" in warning and "server.py:" in warning
         assert f"type='{type}'" in warning or state in warning
-    with anyio.fail_after(10):
-        async with client(shop.server, "legacy") as connection:
-            if taken:
-                assert [tool.name for tool in await connection.list_tools()] == taken
-                for name in skipped:
-                    with pytest.raises(PeerError, match=f"Unknown tool: {name}") as caught:
-                        await connection.call_tool(name, {"orderId": "ORD-10001"})
-                    assert caught.value.code == -32602
-            else:
-                assert connection.server_capabilities.tools is None
+    async with shopping(shop, over, era) as connection:
+        if taken:
+            assert [tool.name for tool in await connection.list_tools()] == taken
+            for name in skipped:
+                with pytest.raises(PeerError, match=f"Unknown tool: {name}") as caught:
+                    await connection.call_tool(name, {"orderId": "ORD-10001"})
+                assert caught.value.code == -32602
+        else:
+            assert connection.server_capabilities.tools is None
 
 
-async def test_contexts_that_may_be_none_work_in_a_stateless_server(example: ModuleType) -> None:
+@pytest.mark.parametrize("over", IN_PROCESS)
+async def test_contexts_that_may_be_none_work_in_a_stateless_server(example: ModuleType, over: str) -> None:
     class Tools(example.OrderTools):  # type: ignore[misc, name-defined]  # loaded at run time
         @tool
         async def recheck_shipments(self, ctx: Context | None, customer_id: str | None = None) -> example.Rechecked:  # type: ignore[name-defined]  # loaded at run time
@@ -367,20 +375,20 @@ async def test_contexts_that_may_be_none_work_in_a_stateless_server(example: Mod
 
         async def progress(self, *_: Any, **__: Any) -> None: ...
 
-    registry = Registry(state="stateless", rename="camel", output_schema=True)
-    server = Server("order-service", registry=registry)
-    server.include(Tools(example.Orders(), example.StubCarrier(), lambda: example.NOW))
+    shop = Shop(example)
+    server = Server("order-service", registry=Registry(state="stateless", rename="camel", output_schema=True))
+    server.include(Tools(shop.orders, example.StubCarrier(), lambda: example.NOW))
     told: list[float] = []
-    with anyio.fail_after(10):
-        async with client(server, "legacy", elicitation=User()) as connection:
-            assert len(await connection.list_tools()) == 6
-            result = await call(connection, "C1", on_progress=lambda value, *_: told.append(value))
-            assert result["structuredContent"] == {"checked": 1, "delivered": []} and told == []
-            assert_same(await call(connection, "D5"), expected("D5"))
-        async with client(server, "modern", elicitation=User()) as connection:
-            await call(connection, "C2", on_progress=lambda value, *_: told.append(value))
-            assert told == list(range(1, 58))
-            assert (await call(connection, "D1"))["structuredContent"]["cancelled"] is True
+    shop.server = server
+    async with shopping(shop, over, "legacy", elicitation=User()) as connection:
+        assert len(await connection.list_tools()) == 6
+        result = await call(connection, "C1", on_progress=lambda value, *_: told.append(value))
+        assert result["structuredContent"] == {"checked": 1, "delivered": []} and told == []
+        assert_same(await call(connection, "D5"), expected("D5"))
+    async with shopping(shop, over, "modern", elicitation=User()) as connection:
+        await call(connection, "C2", on_progress=lambda value, *_: told.append(value))
+        assert told == list(range(1, 58))
+        assert (await call(connection, "D1"))["structuredContent"]["cancelled"] is True
 
 
 # -- cancelled while it asks -------------------------------------------------------------------------------------------
@@ -399,6 +407,32 @@ async def test_cancelling_while_the_user_is_asked_changes_nothing(example: Modul
         assert shop.orders.get("ORD-10004").status == "PROCESSING"
         answer = await peer.call("get_order", {"orderId": "ORD-10004"}, era=LEGACY)
         assert json.loads(answer["result"]["content"][0]["text"])["status"] == "PROCESSING"
+
+
+@ERAS
+async def test_a_call_that_is_given_up_while_the_user_is_asked_changes_nothing_and_the_next_one_works(
+    example: ModuleType, over: str, variant: str, era: str
+) -> None:
+    asked, abandoned = anyio.Event(), anyio.Event()
+
+    async def hesitate(params: ElicitParams) -> Any:
+        asked.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            abandoned.set()
+
+    shop = Shop(example, variant)
+    async with shopping(shop, over, era, variant, elicitation=hesitate) as connection:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, connection, "D1")
+            await asked.wait()
+            tasks.cancel_scope.cancel()
+        await abandoned.wait()
+        result = await connection.call_tool("get_order", {"orderId": "ORD-10004"})
+        assert result.structured["status"] == "PROCESSING"
+    if over != "stdio":
+        assert shop.orders.history["ORD-10004"] == []
 
 
 async def test_an_order_that_ships_while_the_user_thinks_is_not_cancelled(example: ModuleType) -> None:
