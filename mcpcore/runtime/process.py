@@ -2,7 +2,6 @@
 
 import _thread
 import logging
-import math
 import os
 import signal
 import socket
@@ -26,7 +25,12 @@ _GRACE: Final = 1.0  # seconds for what should end by itself
 
 
 def run_until_signalled(
-    serve: Callable[[], Awaitable[None]], stop: Callable[[], None], backend: str, *, prefer_uvloop: bool = False
+    serve: Callable[[], Awaitable[None]],
+    stop: Callable[[], None],
+    drain: float,
+    backend: str,
+    *,
+    prefer_uvloop: bool = False,
 ) -> None:
     """Run ``serve`` on an event loop of its own.
 
@@ -34,6 +38,8 @@ def run_until_signalled(
         serve: Runs until it is done or cancelled.
         stop: Called on the event loop at a signal (SIGINT, SIGTERM, SIGHUP); ``serve`` should end soon. Without
             effect outside the main thread, which alone is told of signals.
+        drain: Seconds that ``serve`` may take for handlers, and again for what they leave to be written, until it ends. A
+            second signal that comes later than that ends the process.
         backend: ``asyncio`` or ``trio``.
         prefer_uvloop: Use uvloop for asyncio, where it is installed.
 
@@ -49,7 +55,7 @@ def run_until_signalled(
     if threading.current_thread() is not threading.main_thread():
         run(serve)
         return
-    with _Departure() as departure:
+    with _Departure(drain) as departure:
 
         async def main() -> None:
             try:
@@ -75,11 +81,12 @@ class _Departure:
     `multiprocessing` ends its workers would stop the server.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, drain: float) -> None:
+        self._drain = drain
         self.status = 0
         """The exit status."""
         self._closed = threading.Event()
-        self._patience = 0.0  # until this moment the event loop may be busy; then it is stuck, unless it has noticed
+        self._patience = 0.0  # until this moment the event loop may be busy, before it notices and after; then it is stuck
         self._pid = os.getpid()
         self._replaced: dict[int, Any] = {}
         self._sockets = socket.socketpair()
@@ -109,7 +116,7 @@ class _Departure:
             await anyio.wait_readable(self._sockets[0])
             with suppress(BlockingIOError):
                 self._sockets[0].recv(64)
-        self._patience = math.inf
+        self._patience = time.monotonic() + 2 * self._drain + _GRACE
         stop()
 
     def _signalled(self, number: int, frame: object) -> None:

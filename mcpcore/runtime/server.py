@@ -222,7 +222,8 @@ class Server:
         # The event loop may print and log, too, when it starts and ends.
         with opened.claimed() if hasattr(opened, "claimed") else nullcontext():
             serve = partial(self.serve, opened, **options)
-            run_until_signalled(serve, self.stop, backend, prefer_uvloop=transport in ("http", "sse"))
+            by_sockets = transport in ("http", "sse")
+            run_until_signalled(serve, self.stop, self.limits.drain, backend, prefer_uvloop=by_sockets)
 
     async def serve(
         self, transport: "Literal['stdio', 'http', 'sse'] | ServerTransport" = "stdio", **options: Any

@@ -71,8 +71,9 @@ def run_workers(
     if post is not None:
         _work(server, post, backend, host=host, **options)
         return
-    crew = _Crew(count, host, port, server.limits.drain + _GRACE)
-    run_until_signalled(crew.run, crew.stop, "asyncio")
+    patience = server.limits.drain + _GRACE
+    crew = _Crew(count, host, port, patience)
+    run_until_signalled(crew.run, crew.stop, patience, "asyncio")
 
 
 def is_worker() -> bool:
@@ -142,7 +143,7 @@ def _work(server: "Server", post: _Post, backend: str, **options: Any) -> None:
                 await server.serve("http", sockets=sockets, task_status=_Report(control), **options)
                 tasks.cancel_scope.cancel()
 
-        run_until_signalled(serve, server.stop, backend, prefer_uvloop=True)
+        run_until_signalled(serve, server.stop, server.limits.drain, backend, prefer_uvloop=True)
 
 
 async def _stop_with_parent(control: socket.socket, server: "Server") -> None:

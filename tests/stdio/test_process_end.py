@@ -186,6 +186,20 @@ def test_signals_end_it_even_when_a_tool_blocks_the_event_loop(backend: str) -> 
         assert program.stderr == ""
 
 
+def test_signals_end_it_when_the_event_loop_is_blocked_after_it_has_noticed_the_first(backend: str) -> None:
+    with start(backend) as program:
+        program.open()
+        program.send(call(1, "sleep", {"seconds": STUCK}))
+        program.result(call(2, "nothing"))
+        program.process.send_signal(signal.SIGTERM)
+        program.pause(0.1)  # it is draining now, and still takes requests
+        program.send(call(3, "block_loop", {"seconds": STUCK}))
+        while program.process.poll() is None:
+            program.process.send_signal(signal.SIGTERM)
+            program.pause(0.2)
+        assert program.wait() == 128 + signal.SIGTERM
+
+
 def test_a_signal_lets_calls_that_are_nearly_done_finish(backend: str) -> None:
     with start(backend) as program:
         program.open()
