@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -24,9 +24,10 @@ from tests.support.order_service import (
     assert_same,
     example_module,
     expected,
+    without_optional_members,
 )
-from tests.support.sockets import serving
-from tests.support.wires import MODERN, Lines, connected
+from tests.support.reaching import WAYS, reached
+from tests.support.wires import MODERN, connected
 
 pytestmark = pytest.mark.anyio
 
@@ -57,24 +58,14 @@ class User:
         return self.answer
 
 
-IN_PROCESS = ["memory", "lines", "http"]
-
-
-@pytest.fixture(params=[*IN_PROCESS, "stdio"])
+@pytest.fixture(params=[*WAYS, "stdio"])
 def over(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@asynccontextmanager
-async def reached(shop: Shop, over: str, variant: str = "struct") -> AsyncGenerator[Any]:
-    """What a client connects to for that shop; for one that is the same but a process of its own over stdio."""
-    if over == "http":
-        async with serving(shop.server) as port:
-            yield f"http://127.0.0.1:{port}/mcp"
-    elif over == "stdio":
-        yield stdio(sys.executable, str(PROGRAM), variant)
-    else:
-        yield Lines(shop.server) if over == "lines" else shop.server
+def process(variant: str) -> Any:
+    """A shop that is a process of its own."""
+    return stdio(sys.executable, str(PROGRAM), variant)
 
 
 def client(target: Any, era: str, **options: Any) -> Client:
@@ -83,9 +74,10 @@ def client(target: Any, era: str, **options: Any) -> Client:
 
 @asynccontextmanager
 async def shopping(shop: Shop, over: str, era: str, variant: str = "struct", **options: Any) -> AsyncGenerator[Client]:
-    """A client of that shop."""
+    """A client of that shop, over stdio of one that is the same."""
     with anyio.fail_after(60):
-        async with reached(shop, over, variant) as target, client(target, era, **options) as connection:
+        opened = nullcontext(process(variant)) if over == "stdio" else reached(shop.server, over)
+        async with opened as target, client(target, era, **options) as connection:
             yield connection
 
 
@@ -116,18 +108,6 @@ async def test_the_listing_on_the_wire_is_the_expected_one(example: ModuleType) 
         assert [list(tool["inputSchema"]["properties"]) for tool in listed["tools"]] == [
             list(tool["inputSchema"]["properties"]) for tool in EXPECTED["tools"]
         ]
-
-
-def without_optional_members(listed: Any) -> Any:
-    """A listing in which nothing is said about the two members that may be absent."""
-    if isinstance(listed, list):
-        return [without_optional_members(each) for each in listed]
-    if not isinstance(listed, dict):
-        return listed
-    return {
-        key: None if key in ("shipment", "deliveredAt") else without_optional_members(value)
-        for key, value in listed.items()
-    }
 
 
 @ERAS
@@ -225,7 +205,7 @@ async def test_older_revisions_get_the_same_texts_and_what_they_know(
     user = User()
     with anyio.fail_after(30):
         async with (
-            reached(Shop(example), over) as target,
+            nullcontext(process("struct")) if over == "stdio" else reached(Shop(example).server, over) as target,
             Client(target, protocol_version=version, elicitation=user) as connection,
         ):
             tools = {tool.name: tool for tool in await connection.list_tools()}
@@ -282,7 +262,7 @@ async def test_progress_carries_the_token_and_comes_before_the_result(
 
 
 @ERAS
-@pytest.mark.parametrize("over", IN_PROCESS)
+@pytest.mark.parametrize("over", WAYS)
 async def test_every_call_leaves_one_audit_record(
     example: ModuleType, over: str, era: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -324,7 +304,7 @@ R1, R2, R3 = "awaitable-return", "imperative-return", "bidirectional-parameter"
         ("auto", "stateless", NAMES[:4], [(R3,)] * 2, "Registered tools: 4 (2 skipped)"),
     ],
 )
-@pytest.mark.parametrize("over", IN_PROCESS)
+@pytest.mark.parametrize("over", WAYS)
 @ERAS
 async def test_the_mode_decides_which_tools_there_are(
     example: ModuleType,
@@ -357,7 +337,7 @@ async def test_the_mode_decides_which_tools_there_are(
             assert connection.server_capabilities.tools is None
 
 
-@pytest.mark.parametrize("over", IN_PROCESS)
+@pytest.mark.parametrize("over", WAYS)
 async def test_contexts_that_may_be_none_work_in_a_stateless_server(example: ModuleType, over: str) -> None:
     class Tools(example.OrderTools):  # type: ignore[misc, name-defined]  # loaded at run time
         @tool

@@ -16,7 +16,16 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from mcpcore.providers.markers import Injection, Log, Progress
 from mcpcore.providers.registry import Registry
 from mcpcore.types import CallToolParams
-from tests.support.order_service import CALLS, EXPECTED, VARIANTS, assert_same, example_module, expected, tools_of
+from tests.support.order_service import (
+    CALLS,
+    EXPECTED,
+    VARIANTS,
+    assert_same,
+    example_module,
+    expected,
+    tools_of,
+    without_optional_members,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -123,18 +132,6 @@ def test_the_orders_are_those_of_the_rule(example: ModuleType) -> None:
 
 
 # -- the listing ---------------------------------------------------------------------------------------------------
-
-
-def without_optional_members(listed: Any) -> Any:
-    """A listing in which nothing is said about the two members that may be absent."""
-    if isinstance(listed, list):
-        return [without_optional_members(each) for each in listed]
-    if not isinstance(listed, dict):
-        return listed
-    return {
-        key: None if key in ("shipment", "deliveredAt") else without_optional_members(value)
-        for key, value in listed.items()
-    }
 
 
 def test_the_listing_is_the_expected_one(shop: Shop, variant: str) -> None:
