@@ -9,7 +9,16 @@ from typing import Annotated, Any, Final, Union, cast, get_args, get_origin, get
 
 from mcpcore.exceptions import DefinitionError
 
-__all__ = ["describe", "enclosing_names", "innermost", "layers", "resolve", "split_annotated", "split_optional"]
+__all__ = [
+    "describe",
+    "enclosing_names",
+    "innermost",
+    "layers",
+    "peel",
+    "resolve",
+    "split_annotated",
+    "split_optional",
+]
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _INSIDE: Final = (
@@ -142,6 +151,14 @@ def split_optional(tp: Any) -> tuple[Any, bool]:
     if len(rest) == len(members) or not rest:
         return tp, False
     return Union[rest], True  # noqa: UP007 - built from a tuple
+
+
+def peel(annotation: Any) -> tuple[Any, tuple[Any, ...], bool]:
+    """Return the type, all metadata around and inside an optional, and whether None is admitted."""
+    tp, outer = split_annotated(annotation)
+    tp, admits_none = split_optional(tp)
+    tp, inner = split_annotated(tp)
+    return tp, inner + outer, admits_none
 
 
 def describe(annotation: Any) -> str:

@@ -84,7 +84,7 @@ class Handler:
         needs: What it wants besides its arguments.
         candidate: What selection looks at.
         notices: Level and text of what registering it has to say.
-        secrets: Wire names of the arguments that audit records must not show.
+        secrets: Names of the members of the arguments, at any depth, that audit records must not show.
         headers: Wire names of the arguments that HTTP mirrors, and the header each is mirrored in.
         timeout: Seconds after which the caller should cancel an invocation and answer with `timed_out`; None for never.
 

@@ -92,6 +92,7 @@ class ToolHandler(Handler):
             text = f"tool {name!r}: its output schema cannot be published in {revisions}, results stay text there"
             self.notices.append((logging.INFO, text))
         self.input_schema = arguments.schema
+        self.secrets = arguments.secrets
         self._output = codec
         decode = arguments.decode
 

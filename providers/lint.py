@@ -7,7 +7,7 @@ from typing import Any, Final, get_origin
 
 from msgspec import Struct
 
-from mcpcore.providers.annotations import split_annotated, split_optional
+from mcpcore.providers.annotations import peel, split_annotated
 from mcpcore.providers.declarations import ToolDeclaration, ToolHints
 from mcpcore.providers.handler import Handler
 from mcpcore.providers.handlers import CompletionHandler, ToolHandler
@@ -70,8 +70,7 @@ def _parameter_without_description(handler: Handler) -> Iterator[str]:
 
 def _listed_values(handler: Handler) -> Iterator[str]:
     for field in handler.signature.fields:
-        tp, _ = split_optional(split_annotated(field.type)[0])
-        if split_annotated(tp)[0] is str and field.description and _VALUES.search(field.description):
+        if peel(field.type)[0] is str and field.description and _VALUES.search(field.description):
             yield f"the description of {field.name!r} lists its values: annotate Literal[…] or an Enum"
 
 

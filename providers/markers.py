@@ -49,7 +49,8 @@ class Param(Struct, frozen=True):
         required: None takes it from the signature: no default value means required. False on a parameter without a
             default passes None when the argument is absent.
         header: Publishes ``x-mcp-header``: HTTP clients mirror the argument in ``Mcp-Param-<header>``.
-        secret: The value is kept out of audit records and error messages.
+        secret: The value is kept out of audit records and error messages. Counts on fields of records, too; what is
+            masked is then every member of that name.
         examples: Published as ``examples``.
     """
 

@@ -5,18 +5,20 @@ pydantic is never imported here on its own account: a type of pydantic's can onl
 
 import sys
 from collections.abc import Iterable
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import UNSET
 
 from mcpcore.exceptions import DefinitionError
+from mcpcore.providers.annotations import peel
 from mcpcore.providers.definitions import Definitions, Schema, change_schemas
 from mcpcore.providers.leaf_nodes import AnyNode
+from mcpcore.providers.markers import Param
 from mcpcore.providers.nodes import Mismatch, Node, Path
 
-__all__ = ["PydanticNode", "claims", "claims_metadata", "serialise"]
+__all__ = ["PydanticNode", "claims", "claims_metadata", "secrets", "serialise"]
 
 _HOOKS = ("__get_pydantic_core_schema__", "__pydantic_validator__")
 
@@ -29,6 +31,25 @@ def claims(tp: Any) -> bool:
 def claims_metadata(metadata: Iterable[Any]) -> bool:
     """Return whether an `Annotated` holds validators or serialisers of pydantic's."""
     return "pydantic" in sys.modules and any(hasattr(each, _HOOKS[0]) for each in metadata)
+
+
+def secrets(tp: Any) -> set[str]:
+    """Return the names in JSON of the fields of a model, and of models inside it, that are marked as secret."""
+    found: set[str] = set()
+    seen: list[Any] = []
+    waiting: list[Any] = [tp]
+    while waiting:
+        tp = waiting.pop()
+        if any(tp is each for each in seen):
+            continue
+        seen.append(tp)
+        waiting += get_args(tp)
+        for name, field in getattr(tp, "__pydantic_fields__", {}).items():
+            marks = (*field.metadata, *peel(field.annotation)[1])
+            if any(isinstance(mark, Param) and mark.secret for mark in marks):
+                found.add(field.alias or name)
+            waiting.append(field.annotation)
+    return found
 
 
 def serialise(value: Any, *, omit_none: bool) -> Any:

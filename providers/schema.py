@@ -10,7 +10,7 @@ the validator is not even imported while nobody makes a mistake.
 
 import copy
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property, partial
 from typing import Any, Final, Literal, Union
 
@@ -130,9 +130,10 @@ def arguments_codec(
         check_schema(literal_schema)
         if literal_schema.get("type") != "object":
             raise DefinitionError('arguments are an object: the input schema needs "type": "object" at its root')
-        return ArgumentsCodec(parameters, literal_schema, decoder=None)
+        return ArgumentsCodec(parameters, literal_schema, decoder=None, secrets=reader.secrets)
     schema = _object_schema(parameters, closed=extra == "forbid")
-    return ArgumentsCodec(parameters, schema, decoder=_native_decoder(parameters, closed=extra == "forbid"))
+    decoder = _native_decoder(parameters, closed=extra == "forbid")
+    return ArgumentsCodec(parameters, schema, decoder=decoder, secrets=reader.secrets)
 
 
 class ArgumentsCodec:
@@ -141,14 +142,20 @@ class ArgumentsCodec:
     Attributes:
         schema: The input schema to publish. ``type`` is "object", ``properties`` are in order, ``required`` is
             always there.
+        secrets: Names whose values are never quoted, of parameters and of fields inside them.
     """
 
     def __init__(
-        self, parameters: Sequence[_Parameter], schema: dict[str, Any], *, decoder: Callable[[Any], Any] | None
+        self,
+        parameters: Sequence[_Parameter],
+        schema: dict[str, Any],
+        *,
+        decoder: Callable[[Any], Any] | None,
+        secrets: Collection[str],
     ) -> None:
         self.schema = schema
         self._parameters = parameters
-        self._hidden = frozenset(each.wire for each in parameters if each.field.secret)
+        self.secrets = frozenset(secrets).union(each.wire for each in parameters if each.field.secret)
         self._decoder = decoder
 
     def decode(self, raw: bytes | Raw | None, *, tool: str) -> dict[str, Any]:
@@ -170,7 +177,7 @@ class ArgumentsCodec:
             except (msgspec.DecodeError, RecursionError):
                 pass  # the long way finds the words
         value = _read(raw, tool)
-        if errors := self._validator.errors(value, show_values=True, hidden=self._hidden):
+        if errors := self._validator.errors(value, show_values=True, hidden=self.secrets):
             raise InvalidArguments(tool, errors)
         return self._convert(value, tool)
 
@@ -191,7 +198,9 @@ class ArgumentsCodec:
                 else:
                     arguments[each.field.name] = each.default if each.factory is None else each.factory()
             except Mismatch as exc:
-                errors.append(f"{pointer(exc.path)}: value is not valid" if wire in self._hidden else str(exc))
+                errors.append(
+                    str(exc) if self.secrets.isdisjoint(exc.path) else f"{pointer(exc.path)}: value is not valid"
+                )
             except RecursionError:
                 errors.append(f"{pointer([wire])}{_TOO_DEEP}")
         if errors:
@@ -307,15 +316,17 @@ def value_codec(tp: Any, *, omit_none: bool = False, mode: Literal["input", "out
     Raises:
         DefinitionError: The type has no schema.
     """
-    node, _ = TypeReader(mode=mode, closed=False).read_field(tp)
-    return ValueCodec(node, omit_none=omit_none)
+    reader = TypeReader(mode=mode, closed=False)
+    node, _ = reader.read_field(tp)
+    return ValueCodec(node, omit_none=omit_none, secrets=reader.secrets)
 
 
 class ValueCodec:
     """Encodes and decodes values of one type. Made by `value_codec`."""
 
-    def __init__(self, node: Node, *, omit_none: bool) -> None:
+    def __init__(self, node: Node, *, omit_none: bool, secrets: Collection[str]) -> None:
         self._node = node
+        self._secrets = frozenset(secrets)
         self._omit_none = omit_none
         self._plain = is_plain(node) and not omit_none
         self._decimals = has_decimals(node)
@@ -354,12 +365,13 @@ class ValueCodec:
 
     def decode(self, value: Any) -> Any:
         """Return a Python value for JSON-shaped builtins. Raises `InvalidValue`."""
-        if errors := self._validator.errors(value, show_values=True):
+        if errors := self._validator.errors(value, show_values=True, hidden=self._secrets):
             raise InvalidValue(errors)
         try:
             return self._node.decode(value, ())
         except Mismatch as exc:
-            raise InvalidValue([str(exc)]) from None
+            secret = not self._secrets.isdisjoint(exc.path)
+            raise InvalidValue([f"{pointer(exc.path)}: value is not valid" if secret else str(exc)]) from None
         except RecursionError:
             raise InvalidValue([_TOO_DEEP]) from None
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from msgspec import Struct
 
 from mcpcore.exceptions import DefinitionError
-from mcpcore.providers.annotations import describe, innermost, layers, resolve, split_annotated, split_optional
+from mcpcore.providers.annotations import describe, innermost, layers, peel, resolve, split_annotated
 from mcpcore.providers.docstrings import Docstring, parse_docstring
 from mcpcore.providers.fields import Rename, read_field
 from mcpcore.providers.markers import (
@@ -169,7 +169,7 @@ def inspect_callable(
     dependencies: dict[str, Depends] = {}
     for name, parameter in signature.parameters.items():
         annotation = annotations.get(name, Any)
-        tp, metadata, admits_none = _peel(annotation)
+        tp, metadata, admits_none = peel(annotation)
         text = f"{name}: {describe(written.get(name, Any))}"
         if isinstance(parameter.default, Param | Depends | Elicit | Injected):
             marker = type(parameter.default).__name__
@@ -268,14 +268,6 @@ def _check_wire_names(signature: Signature) -> None:
 
 
 # -- parameters --------------------------------------------------------------------------------------------------
-
-
-def _peel(annotation: Any) -> tuple[Any, tuple[Any, ...], bool]:
-    """Return the type, all metadata around and inside an optional, and whether None is admitted."""
-    tp, outer = split_annotated(annotation)
-    tp, admits_none = split_optional(tp)
-    tp, inner = split_annotated(tp)
-    return tp, inner + outer, admits_none
 
 
 def _last(metadata: tuple[Any, ...], marker: type) -> Any:

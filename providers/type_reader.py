@@ -19,7 +19,7 @@ from msgspec import UNSET, UnsetType
 
 from mcpcore.exceptions import DefinitionError
 from mcpcore.providers import pydantic_adapter
-from mcpcore.providers.annotations import describe
+from mcpcore.providers.annotations import describe, peel
 from mcpcore.providers.class_fields import ClassField, ClassShape, class_shape, field_types
 from mcpcore.providers.composite_nodes import (
     AliasNode,
@@ -33,6 +33,7 @@ from mcpcore.providers.composite_nodes import (
 )
 from mcpcore.providers.encoding import to_json
 from mcpcore.providers.leaf_nodes import AnyNode, EnumNode, ScalarNode, TextNode
+from mcpcore.providers.markers import Param
 from mcpcore.providers.metadata import read_metadata
 from mcpcore.providers.nodes import Mismatch, Node, admits
 from mcpcore.providers.validation import json_type
@@ -90,12 +91,16 @@ class TypeReader:
     Args:
         mode: Which side is meant where a type has two schemas (pydantic's aliases and computed fields).
         closed: Records refuse members that they do not know.
+
+    Attributes:
+        secrets: Names in JSON of the fields, of all records read so far, that are marked as secret.
     """
 
     def __init__(self, *, mode: Literal["input", "output"], closed: bool) -> None:
         self._mode: Final = mode
         self._closed = closed
         self._known: dict[Any, Node] = {}
+        self.secrets: set[str] = set()
 
     def read(self, tp: Any) -> Node:
         """Return the node of ``tp``.
@@ -130,6 +135,7 @@ class TypeReader:
         if tp is typing.LiteralString:
             return ScalarNode(str)
         if pydantic_adapter.claims(tp):
+            self.secrets |= pydantic_adapter.secrets(tp)
             return self._kept(tp, lambda: pydantic_adapter.PydanticNode(tp, self._mode, closed=self._closed))
         return self._class(tp, origin or tp, get_args(tp))
 
@@ -229,6 +235,8 @@ class TypeReader:
             node, _ = self.read_field(tp)
         except DefinitionError as exc:
             raise DefinitionError(f"{cls.__name__}.{each.attribute}: {exc}") from None
+        if any(isinstance(mark, Param) and mark.secret for mark in peel(tp)[1]):
+            self.secrets.add(each.alias)
         return RecordField(each.name, each.alias, node, each.required, shown_default(each.default, node))
 
     def _kept(self, key: Any, make: Callable[[], Node]) -> Node:

@@ -59,7 +59,7 @@ class Validator:
 
         Args:
             show_values: Quote offending scalars. Only for what the reader of the message sent.
-            hidden: Top-level members whose values are never quoted.
+            hidden: Names of members whose values, and whatever is inside them, are never quoted.
         """
         if self.is_valid(instance):  # many times cheaper than to list nothing
             return []
@@ -207,7 +207,7 @@ class _Explainer:
     def _subject(self, error: "ValidationError") -> str:
         """Return how a message refers to the offending value: "value" or "value <scalar>"."""
         path = error.instance_path
-        hidden = bool(path) and path[0] in self._hidden
+        hidden = any(name in self._hidden for name in path)
         if not self._show_values or hidden or isinstance(error.instance, dict | list):
             return "value"
         return f"value {scalar_text(error.instance)}"

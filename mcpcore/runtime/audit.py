@@ -36,7 +36,7 @@ class AuditLog:
 
     The attributes of the record:
 
-    * ``tool``, and ``arguments`` with parameters of ``Param(secret=True)`` masked; the text of them, cut, if too long;
+    * ``tool``, and ``arguments`` with parameters and fields of ``Param(secret=True)`` masked; the text of them, cut, if too long;
     * ``caller``: the principal, or ``anonymous``; ``session``: the id of the legacy HTTP session, or None;
     * ``request_id``, and ``client``: name and version that the client gives itself;
     * ``outcome``: ``ok``, ``tool_error``, ``hard_error`` (a JSON-RPC error), ``denied`` or ``cancelled``;
@@ -104,7 +104,7 @@ class AuditLog:
         arguments = None if raw is UNSET else msgspec.json.decode(raw)
         if not isinstance(arguments, dict):  # refused, but a secret may be anywhere in it
             return {} if arguments is None else _MASK
-        shown: Any = _masked(cast(dict[str, Any], arguments), self._secrets(request, tool))
+        shown: Any = _masked(arguments, self._secrets(request, tool))
         if self._redact is not None:
             try:
                 shown = self._redact(tool, shown)
@@ -120,8 +120,14 @@ class AuditLog:
         return () if handler is None else handler.secrets
 
 
-def _masked(arguments: dict[str, Any], secrets: Collection[str]) -> dict[str, Any]:
-    return {name: _MASK if name in secrets else value for name, value in arguments.items()}
+def _masked(value: Any, secrets: Collection[str]) -> Any:
+    """Return a copy of ``value`` in which members of those names are masked, however deep."""
+    if isinstance(value, dict):
+        members = cast(dict[str, Any], value)
+        return {name: _MASK if name in secrets else _masked(each, secrets) for name, each in members.items()}
+    if isinstance(value, list):
+        return [_masked(each, secrets) for each in cast(list[object], value)]
+    return value
 
 
 def _outcome_of(request: Request, result: Any) -> str:

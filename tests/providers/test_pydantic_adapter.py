@@ -12,11 +12,22 @@ import pytest
 from msgspec import Struct
 
 from mcpcore.exceptions import DefinitionError
+from mcpcore.providers.markers import Param
 from mcpcore.providers.pydantic_adapter import claims, claims_metadata
 from mcpcore.providers.results import output_codec, tool_result
 from mcpcore.providers.schema import Field, InvalidArguments, arguments_codec, value_codec
 
 T = TypeVar("T")
+
+
+class Login(pydantic.BaseModel):
+    pin: Annotated[str, Param(secret=True), pydantic.Field(max_length=4)]
+    key: Annotated[int, Param(secret=True)] | None = pydantic.Field(default=None, alias="apiKey")
+
+
+class Account(pydantic.BaseModel):
+    logins: list[Login] = []
+    parent: "Account | None" = None
 
 
 class Colour(enum.Enum):
@@ -211,3 +222,11 @@ def test_nothing_else_is_claimed() -> None:
     assert not any(claims(each) for each in (int, Mixed, Plain, Colour, list[Outer], "Outer", None))
     assert claims_metadata([pydantic.AfterValidator(int)])
     assert not claims_metadata(["text", msgspec.Meta(ge=1), pydantic.Field(ge=1)])
+
+
+def test_secret_fields_of_models_are_not_quoted_at_any_depth() -> None:
+    codec = arguments_codec([Field(name="account", type=Account)])
+    assert codec.secrets == {"pin", "apiKey"}
+    with pytest.raises(InvalidArguments) as caught:
+        codec.decode(b'{"account":{"parent":{"logins":[{"pin":"hunter2"}]}}}', tool="t")
+    assert caught.value.errors == ["/account/parent/logins/0/pin: value must have at most 4 characters"]

@@ -1,6 +1,7 @@
 """Argument and value codecs: what is published, what is accepted, what the handler receives."""
 
 import collections
+import dataclasses
 import datetime
 import enum
 import inspect
@@ -472,6 +473,46 @@ def test_secret_values_are_not_quoted() -> None:
         "/pin: value must have at most 4 characters",
     ]
     assert errors(codec, b'{"pin":"1234","key":"secret","open":"a"}') == ["/key: value is not valid"]
+
+
+Pin = Annotated[str, Param(secret=True), Meta(max_length=4)]
+
+
+class StructLogin(Struct):
+    pin: Pin
+    key: Annotated[uuid.UUID, Param(secret=True)] | None = None
+
+
+@dataclasses.dataclass
+class DataLogin:
+    pin: Pin
+    key: Annotated[uuid.UUID | None, Param(secret=True)] = None
+
+
+class DictLogin(TypedDict):
+    pin: Pin
+    key: NotRequired[Annotated[uuid.UUID, Param(secret=True)]]
+
+
+class TupleLogin(NamedTuple):
+    pin: Pin
+    key: Annotated[uuid.UUID, Param(secret=True)] | None = None
+
+
+@pytest.mark.parametrize("login", [StructLogin, DataLogin, DictLogin, TupleLogin])
+def test_secret_fields_of_records_are_not_quoted_at_any_depth(login: Any) -> None:
+    codec = arguments_codec([Field(name="logins", type=list[login])])
+    assert codec.secrets == {"pin", "key"}
+    assert errors(codec, b'{"logins":[{"pin":"12345"}]}') == ["/logins/0/pin: value must have at most 4 characters"]
+    (refused,) = errors(codec, b'{"logins":[{"pin":"1234","key":"hunter2"}]}')
+    assert refused.startswith("/logins/0/key: ") and "hunter2" not in refused
+
+
+def test_a_secret_in_a_single_value_is_not_quoted_either() -> None:
+    for value in ({"pin": "12345"}, {"pin": "1234", "key": "hunter2"}):
+        with pytest.raises(InvalidValue) as caught:
+            value_codec(StructLogin, mode="input").decode(value)
+        assert "12345" not in str(caught.value) and "hunter2" not in str(caught.value)
 
 
 NAMES = [

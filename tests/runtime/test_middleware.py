@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import anyio
 import anyio.lowlevel
 import pytest
+from msgspec import Struct
 
 from mcpcore import Client, Context, InsufficientScope, McpError, Param, PeerError, Server, ToolError
 from mcpcore.runtime.audit import AuditLog
@@ -18,6 +19,11 @@ from tests.support.wires import MODERN, connected
 pytestmark = pytest.mark.anyio
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
+
+
+class Account(Struct):
+    user: str
+    password: Annotated[str, Param(secret=True)]
 
 
 class Clock:
@@ -38,6 +44,10 @@ def make_server(*middleware: Any) -> Server:
     @server.tool
     async def login(user: str, password: Annotated[str, Param("The password", secret=True)]) -> str:
         return user
+
+    @server.tool
+    async def log_in_all(accounts: list[Account]) -> str:
+        return f"{len(accounts)} in"
 
     @server.tool
     async def fail(how: str) -> str:
@@ -269,8 +279,10 @@ async def test_secrets_are_masked_and_long_arguments_cut(caplog: pytest.LogCaptu
         async with Client(make_server()) as client:
             await client.call_tool("login", {"user": "ada", "password": "hunter2"})
             await client.call_tool("echo", {"text": "x" * 10_000})
-    login, echo = records(caplog)
+            await client.call_tool("log_in_all", {"accounts": [{"user": "ada", "password": "hunter2"}]})
+    login, echo, several = records(caplog)
     assert login.arguments == {"user": "ada", "password": "***"}
+    assert several.arguments == {"accounts": [{"user": "ada", "password": "***"}]}
     assert echo.arguments.startswith('{"text":"xxx') and echo.arguments.endswith("… (10011 characters)")
     assert len(echo.arguments) < 4200
     assert "hunter2" not in caplog.text
