@@ -109,6 +109,10 @@ async def needs_deeply(below: Annotated[str, Depends(needs_context)], tc: Transp
     return below
 
 
+def needs_session(session: ServerSession) -> str:
+    return ""
+
+
 async def may_need(ctx: Context | None) -> str:
     return ""
 
@@ -135,6 +139,7 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "what needs nothing": (RAW, {"p": Annotated[str, Depends(needs_nothing)]}),
     "what needs a context": (FULL, {"p": Annotated[str, Depends(needs_context)]}),
     "what needs one deep down": (FULL, {"p": Annotated[str, Depends(needs_deeply)]}),
+    "what needs a session": (FULL, {"p": Annotated[str, Depends(needs_session)]}),
     "what may need a context": (COPES, {"p": Annotated[str, Depends(may_need)]}),
     "an answer of the user": (NONE, {"p": Annotated[bool, Elicit("Sure?")]}),
     "the context of the other colour": (ERROR, {"p": {I: Context, A: SyncContext, S: SyncContext}}),
@@ -258,6 +263,11 @@ FORMS: dict[str, tuple[str, str, Callable[[Shape], Any]]] = {
     "async generator method": (S, "async generator", lambda make: make.method("async def", YIELDS)),
     "partial of an async generator": (S, "async generator", lambda make: functools.partial(make.stream())),
     "wrapper of an async generator": (S, "wraps an async generator", lambda make: wrapped(make.stream())),
+    "async def -> AsyncIterator": (
+        S,
+        "returns AsyncIterator[str]",
+        lambda make: make("async def", RETURNS, AsyncIterator[str]),
+    ),
     "def -> AsyncIterator": (S, "returns AsyncIterator[str]", lambda make: make.plain(AsyncIterator[str])),
     "def -> AsyncIterable": (S, "returns AsyncIterable[str]", lambda make: make.plain(AsyncIterable[str])),
     "def -> AsyncGenerator": (
@@ -576,6 +586,8 @@ GIVEN: dict[tuple[str, str, Any], tuple[Any, Any, Any, Any]] = {
     ("async generator", "", ServerSession): ("ServerSession", None, None, None),
     ("async def", "", ServerSession | None): ("ServerSession", "NoneType", "NoneType", "NoneType"),
     ("def", "", ServerSession | None): ("ServerSession", "NoneType", "NoneType", "NoneType"),
+    ("async def", "", Annotated[str, Depends(needs_session)]): ("str", None, None, None),
+    ("def", "", Annotated[str, Depends(may_need)]): ("str",) * 4,
     ("async def", "", TransportContext): ("TransportContext",) * 4,
     ("def", "", TransportContext): ("TransportContext",) * 4,
     ("async def", "", RequestMeta): ("RequestMeta",) * 4,
@@ -600,24 +612,27 @@ SAYS = {
 }
 
 
+async def fetched(client: Client, kind: Kind) -> Any:
+    """What the handler of that kind says."""
+    match kind:
+        case "tool":
+            return (await client.call_tool("f")).text.strip('[]"')
+        case "resource" | "template":
+            uri = "a://fixed" if kind == "resource" else "a://v"
+            (contents,) = (await client.read_resource(uri)).contents
+            return str(contents.text).strip('[]"')
+        case "prompt":
+            (message,) = (await client.get_prompt("f")).messages
+            return message.content.text  # type: ignore[union-attr]  # it is a text
+        case "completion":
+            values = (await client.complete(PromptReference("f"), "x", "")).values
+            return values[0] if values else None
+
+
 async def answer_of(client: Client, kind: Kind) -> Any:
-    """What the handler of that kind says; None where the client is told that there is none."""
+    """The same; None where the client is told that there is none."""
     try:
-        match kind:
-            case "tool":
-                return (await client.call_tool("f")).text.strip('[]"')
-            case "resource":
-                (contents,) = (await client.read_resource("a://fixed")).contents
-                return str(contents.text).strip('[]"')
-            case "template":
-                (contents,) = (await client.read_resource("a://v")).contents
-                return str(contents.text).strip('[]"')
-            case "prompt":
-                (message,) = (await client.get_prompt("f")).messages
-                return message.content.text  # type: ignore[union-attr]  # it is a text
-            case "completion":
-                values = (await client.complete(PromptReference("f"), "x", "")).values
-                return values[0] if values else None
+        return await fetched(client, kind)
     except (PeerError, LocalProtocolError) as error:
         assert isinstance(error, LocalProtocolError) or error.code in (-32602, -32002)
         return None
@@ -653,3 +668,38 @@ async def test_what_is_taken_is_given_what_there_is_and_is_not_there_where_there
                     assert await answer_of(client, kind) == wanted, (state, era)
                     if kind != "completion":
                         assert await listed(client, kind) == (1 if wanted is None else 2), (state, era)
+
+
+# -- a def that gives something to await ---------------------------------------------------------------------------
+
+
+async def late() -> list[str]:
+    return ["late"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_def_that_turns_out_to_give_something_to_await_is_awaited_or_fails_as_the_type_says(kind: Kind) -> None:
+    given: list[Any] = []
+
+    def function() -> Any:
+        given.append(late())
+        return given[-1]
+
+    unannotated = Shape(kind, I, {})("lambda", "function()")
+    unannotated.__globals__["function"] = function
+    automatic, strict = Server("auto"), Server("sync", type="sync")
+    for server in (automatic, strict):
+        REGISTER[kind](server.registry, unannotated)
+        if kind == "completion":
+            BESIDE[kind](server.registry)
+    with anyio.fail_after(10):
+        async with Client(automatic) as client:
+            assert await answer_of(client, kind) == "late"
+        async with Client(strict) as client:
+            with pytest.raises(PeerError) as caught:
+                await fetched(client, kind)
+            assert (caught.value.code, caught.value.message) == (-32603, "Internal error")
+    assert given[-1].cr_frame is None, "closed"
+    skipped = registered(kind, unannotated, AsyncProvider(), on_skip="ignore").skipped
+    assert [each.reasons for each in skipped] == [(R2,)]
