@@ -567,6 +567,22 @@ def test_what_skipping_means_is_the_same_for_each_kind_and_for_what_is_registere
     assert not registry.has(kind) and len(caplog.records) == warnings
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda each: f"{each.type}-{each.state}")
+@pytest.mark.parametrize("order", [("def", "async def"), ("async def", "def")], ids="-".join)
+def test_of_twins_each_server_takes_its_own_and_one_that_takes_both_keeps_the_async_one(
+    order: tuple[str, str], provider: Provider, kind: Kind, caplog: pytest.LogCaptureFixture
+) -> None:
+    registry = Registry(provider.type, provider.state, on_skip="ignore")
+    with caplog.at_level(logging.INFO, "mcpcore.registry"):
+        for how in order:
+            REGISTER[kind](registry, Shape(kind, I, {})(how, RETURNS))
+    (handler,) = registry.handlers()
+    assert handler.is_async is (provider.type != "sync")
+    assert len(registry.skipped) == (provider.type != "auto")
+    assert [each.levelname for each in caplog.records] == ["INFO"] * (provider.type == "auto")
+
+
 # -- what those that are taken are given ---------------------------------------------------------------------------
 
 
