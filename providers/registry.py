@@ -312,6 +312,13 @@ class Registry:
                 return found
         return None
 
+    def is_hidden(self, uri: str, principal: Any) -> bool:
+        """Tell whether changes at ``uri`` are kept from ``principal``, because to be told of them is to be told of it.
+
+        Where something is hidden from somebody, what is unknown counts as hidden: the two must not differ.
+        """
+        return self.has_visibility and self.match_resource(uri, principal) is None
+
     def find_completion(
         self, ref: PromptReference | ResourceTemplateReference, argument: str, principal: Any = None
     ) -> CompletionHandler | None:

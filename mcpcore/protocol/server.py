@@ -19,7 +19,7 @@ from mcpcore.protocol.connection import NO_BATCHES, Connection, not_open, unknow
 from mcpcore.protocol.events import Caller, Event, MessageIgnored, RequestReceived, SessionReady
 from mcpcore.protocol.exchanges import Batch, Inbound, Outbound
 from mcpcore.protocol.fitting import decoder_of, encode_fitted, fitted, take_meta
-from mcpcore.protocol.messages import Incoming, Kind
+from mcpcore.protocol.messages import Incoming, Kind, RequestScope
 from mcpcore.protocol.mirroring import method_mismatch, mismatch, version_mismatch
 from mcpcore.protocol.request_meta import NO_CAPABILITIES
 from mcpcore.protocol.server_config import ServerConfig
@@ -206,7 +206,7 @@ class ServerConnection(Connection):
             self.send_result(id, EmptyResult())
             return []
         if isinstance(params, SubscribeParams):
-            return self._watch(id, name, params.uri)
+            return self._watch(id, name, params.uri, message.scope)
         return [RequestReceived(id, row, params, self._caller, meta.progress_token, self._threshold, message.scope)]
 
     def _judge_early(self, name: str, row: Method | None, meta: RequestMetaObject) -> ErrorData:
@@ -508,13 +508,14 @@ class ServerConnection(Connection):
             return params.uri in self._watched
         return declared(self.config.capabilities, CHANGES[method][1])
 
-    def _watch(self, id: RequestId, method: str, uri: str) -> list[Event]:
+    def _watch(self, id: RequestId, method: str, uri: str, scope: RequestScope | None) -> list[Event]:
+        """Subscribe or unsubscribe. Who may not know of a resource is answered as if it never changed."""
         if method == "resources/unsubscribe":
             self._watched.discard(uri)
         elif uri not in self._watched and len(self._watched) >= self._limits.subscriptions:
             self.send_error(id, self._too_many_subscriptions())
             return []
-        else:
+        elif not self.config.is_hidden(uri, None if scope is None else scope.principal):
             self._watched.add(uri)
         self.send_result(id, EmptyResult())
         return []

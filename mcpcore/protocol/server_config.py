@@ -31,6 +31,7 @@ class ServerConfig:
         ttl_ms: How long results of cacheable methods stay fresh, in milliseconds, where a result does not say.
         cache_scope: Who may cache them: ``public`` or ``private``.
         limits: See `Limits`.
+        is_hidden: Tells of a URI and a principal whether changes of that resource are kept from them.
         header_map: Which arguments of a tool HTTP mirrors, by the tool's name; None where none are.
 
     Raises:
@@ -46,6 +47,7 @@ class ServerConfig:
     cache_scope: str = "private"
     limits: Limits = field(default_factory=Limits)
     header_map: Callable[[str], HeaderMap | None] | None = None
+    is_hidden: Callable[[str, Any], bool] = lambda uri, principal: False
     legacy_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)
     modern_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)
     legacy: dict[str, dict[str, Method]] = field(init=False, repr=False, compare=False)

@@ -167,12 +167,12 @@ class Dispatcher:
         self._server.track(request.session)
 
     def _grantable(self, request: Request) -> SubscriptionFilter:
-        """Leave out resources that are hidden from who asks: to be told of their changes is to be told of them."""
+        """Leave out resources that are hidden from who asks."""
         wanted: SubscriptionFilter = request.event.params.notifications
-        if not wanted.resource_subscriptions or not self._registry.has_visibility:
+        uris, is_hidden = wanted.resource_subscriptions, self._registry.is_hidden
+        if not uris:
             return wanted
-        match, principal = self._registry.match_resource, request.principal
-        shown = [uri for uri in wanted.resource_subscriptions if match(uri, principal) is not None]
+        shown = [uri for uri in uris if not is_hidden(uri, request.principal)]
         return msgspec.structs.replace(wanted, resource_subscriptions=shown or None)
 
     # -- running handlers --------------------------------------------------------------------------------------------

@@ -93,6 +93,7 @@ class Offer:
             cache_scope=self._cache.scope,
             limits=self._limits,
             header_map=self._header_map,
+            is_hidden=self._registry.is_hidden,
         )
 
     def _header_map(self, tool: str) -> HeaderMap | None:

@@ -178,6 +178,23 @@ async def test_a_subscription_tells_of_nothing_that_is_hidden_from_who_subscribe
         assert {each["params"]["uri"] for each in response.messages[1:-1]} == set(shown)
 
 
+@pytest.mark.parametrize(("token", "told"), [("t-alice", ["notes://alice", "notes://all"]), ("t-bob", ["notes://all"])])
+async def test_a_legacy_session_is_told_of_no_change_that_is_hidden_from_its_owner(token: str, told: list[str]) -> None:
+    server = protected_server()
+    call = Caller(server.http_app())
+    session = await call.initialize(**bearer(token))
+    for uri in ("notes://alice", "notes://all", "notes://nobody"):
+        answer = await call.post(request("resources/subscribe", {"uri": uri}), session)
+        assert answer.json()["result"] == {}  # what is hidden and what is unknown look alike
+    async with call.open("GET", headers={"accept": "text/event-stream", **session}) as response:
+        await response.wait_for(lambda each: each.status)
+        for uri in ("notes://alice", "notes://all", "notes://nobody"):
+            server.notify_resource_updated(uri)
+        server.notify_tools_changed()
+        await response.wait_for(lambda each: len(each.messages) > len(told))
+        assert [each.get("params", {}).get("uri") for each in response.messages] == [*told, None]
+
+
 @pytest.mark.parametrize(
     "path",
     [
