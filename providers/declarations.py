@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from mcpcore.exceptions import DefinitionError
 from mcpcore.providers.annotations import enclosing_names
+from mcpcore.providers.options import check_options
 from mcpcore.types.content import Role
 from mcpcore.types.lifecycle import Icon
 
@@ -61,6 +62,9 @@ class ToolHints(Struct, frozen=True, kw_only=True):
     open_world: bool = True
     title: str | None = None
 
+    def __post_init__(self) -> None:
+        check_options(self)
+
 
 class ResourceHints(Struct, frozen=True, kw_only=True):
     """For whom a resource is, and how much it matters. Nothing is published where none are given.
@@ -76,8 +80,7 @@ class ResourceHints(Struct, frozen=True, kw_only=True):
     last_modified: str | None = None
 
     def __post_init__(self) -> None:
-        if self.priority is not None and not 0.0 <= self.priority <= 1.0:
-            raise DefinitionError(f"ResourceHints(priority={self.priority}): give a number from 0.0 to 1.0")
+        check_options(self)
         if unknown := [who for who in self.audience or () if who not in ("user", "assistant")]:
             raise DefinitionError(f"ResourceHints(audience=…): {unknown[0]!r} is neither 'user' nor 'assistant'")
         if self.last_modified is not None and not _is_timestamp(self.last_modified):
@@ -129,6 +132,9 @@ class Declaration(Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     thread: bool | None = None
 
+    def __post_init__(self) -> None:
+        check_options(self)
+
 
 class ToolDeclaration(Declaration, frozen=True, kw_only=True):
     """What `tool` was told.
@@ -159,6 +165,7 @@ class ToolDeclaration(Declaration, frozen=True, kw_only=True):
     return_direct: bool = False
 
     def __post_init__(self) -> None:
+        check_options(self, hints=ToolHints)
         shorthands = ToolHints(
             read_only=self.read_only,
             destructive=self.destructive,
@@ -195,6 +202,7 @@ class ResourceDeclaration(Declaration, frozen=True, kw_only=True):
     size: int | None = None
 
     def __post_init__(self) -> None:
+        check_options(self, hints=ResourceHints)
         if not self.uri:
             raise DefinitionError('@resource needs a URI: @resource("config://app"), @resource("config://{key}")')
 
@@ -217,6 +225,7 @@ class CompletionDeclaration(Declaration, frozen=True, kw_only=True):
     argument: str | None = None
 
     def __post_init__(self) -> None:
+        check_options(self)
         if bool(self.prompt) == bool(self.uri):
             raise DefinitionError('@complete needs one of prompt="name" and uri="template"')
 
@@ -381,6 +390,9 @@ def read_decorator(
     except TypeError as exc:
         known = ", ".join(sorted(declaration_type.__struct_fields__))
         raise DefinitionError(f"@{decorator}: {exc}. It takes {known}") from None
+    except DefinitionError as exc:
+        prefix = "" if str(exc).startswith("@") else f"@{decorator}: "
+        raise DefinitionError(f"{prefix}{exc}") from None
 
     def apply(fn: Any) -> Any:
         use(fn, declaration)

@@ -110,7 +110,7 @@ class Handler:
             raise DefinitionError(f"{signature.where}: thread= is for def handlers, and this one is {signature.form}")
         self.thread = not self.is_async and declaration.thread is not False
         self.name = declaration.name or signature.name
-        self.title = declaration.title
+        self.title = declaration.title or None
         self.timeout = declaration.timeout
         self.documented = declaration.description or signature.docstring.summary
         self.description = self.documented or self.name

@@ -137,7 +137,7 @@ class ToolHandler(Handler):
             input_schema=self.input_schema,
             output_schema=self._output.schema(version),
             annotations=ToolAnnotations(
-                title=hints.title,
+                title=hints.title or None,
                 read_only_hint=hints.read_only,
                 destructive_hint=hints.destructive,
                 idempotent_hint=hints.idempotent,

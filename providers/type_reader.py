@@ -233,9 +233,15 @@ class TypeReader:
     def _record_field(self, cls: type, each: ClassField, tp: Any) -> RecordField:
         try:
             node, _ = self.read_field(tp)
+            marks = [mark for mark in peel(tp)[1] if isinstance(mark, Param)]
+            if any(mark.alias or mark.header or mark.required is not None for mark in marks):
+                raise DefinitionError(
+                    "alias=, header= and required= of Param are for parameters; name the field as its class does, "
+                    "and give it a default"
+                )
         except DefinitionError as exc:
             raise DefinitionError(f"{cls.__name__}.{each.attribute}: {exc}") from None
-        if any(isinstance(mark, Param) and mark.secret for mark in peel(tp)[1]):
+        if any(mark.secret for mark in marks):
             self.secrets.add(each.alias)
         return RecordField(each.name, each.alias, node, each.required, shown_default(each.default, node))
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, Optional
 
 import msgspec
 import pytest
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from typing_extensions import TypeAliasType
 
 from mcpcore.exceptions import DefinitionError
@@ -164,6 +164,9 @@ class Talks(Protocol):
         (Annotated[Open, Meta(ge=1)], "'ge' does not apply to object"),
         (Annotated[int | bool, Meta(pattern="a")], "'pattern' does not apply"),
         (Annotated[Colour, Meta(min_length=1)], "'min_length' does not apply to string"),
+        (defstruct("R", [("a", Annotated[int, Param(alias="b")])]), "R.a: alias=, header= and required= of Param"),
+        (defstruct("R", [("a", Annotated[int, Param(header="A")])]), "R.a: alias=, header= and required= of Param"),
+        (defstruct("R", [("a", Annotated[int, Param(required=False)])]), "R.a: alias=, header= and required= of Param"),
     ],
 )
 def test_a_type_is_refused(tp: Any, why: str) -> None:

@@ -1,0 +1,118 @@
+"""Keywords of decorators that cannot be what they were given, found when a handler is declared."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from mcpcore.exceptions import DefinitionError
+from mcpcore.providers.declarations import (
+    CompletionDeclaration,
+    PromptDeclaration,
+    ResourceDeclaration,
+    ResourceHints,
+    ToolDeclaration,
+    ToolHints,
+    complete,
+    prompt,
+    resource,
+    tool,
+)
+from mcpcore.providers.registry import Registry
+from mcpcore.types.lifecycle import Icon
+
+COMMON: dict[str, tuple[list[Any], list[Any]]] = {
+    # keyword: (what it takes, what it does not)
+    "title": (["T", "", None], [5]),
+    "description": (["D", "", None], [5]),
+    "icons": ([[Icon("https://example.com/i.png")], (), []], [["https://example.com/i.png"], Icon("x"), None]),
+    "tags": ([["a"], ("a",), ()], ["a", [1], None]),
+    "meta": ([{"a": 1}, dict, None], [5, "a"]),
+    "scopes": ([["orders:read"], ()], ["orders:read", [1], None]),
+    "visible": ([bool, None], [True, "ada"]),
+    "timeout": ([1, 0.5, None], [0, -1, "5", True, float("nan")]),
+    "thread": ([True, False, None], ["no", 1]),
+}
+FLAG: tuple[list[Any], list[Any]] = ([True, False], ["yes", 1, None])
+TOOL: dict[str, tuple[list[Any], list[Any]]] = {
+    **COMMON,
+    "name": (["n", "", None], [5]),
+    **dict.fromkeys(("read_only", "destructive", "idempotent", "open_world", "return_direct"), FLAG),
+    "hints": ([ToolHints(), None], [{"read_only": True}, ResourceHints()]),
+    "input_schema": ([{"type": "object"}, None], [True, "object", []]),
+    "extra": (["forbid", "ignore"], ["allow", None, True]),
+    "omit_none": ([True, False, None], ["yes"]),
+    "raises": ([(ValueError,), ()], [ValueError, ("ValueError",), [ValueError], None]),
+}
+RESOURCE: dict[str, tuple[list[Any], list[Any]]] = {
+    **COMMON,
+    "name": TOOL["name"],
+    "mime_type": (["text/plain", "", None], [5]),
+    "hints": ([ResourceHints(), None], [{"priority": 1}, ToolHints()]),
+    "size": ([0, 5, None], [-1, 1.5, "5", True]),
+}
+COMPLETION: dict[str, tuple[list[Any], list[Any]]] = {**COMMON, "argument": (["a", None], [5])}
+
+KINDS: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any], dict[str, tuple[list[Any], list[Any]]]]] = {
+    # decorator: (itself, what else it needs, keywords)
+    "tool": (tool, (), {}, TOOL),
+    "resource": (resource, ("config://app",), {}, RESOURCE),
+    "prompt": (prompt, (), {}, {**COMMON, "name": TOOL["name"]}),
+    "complete": (complete, (), {"prompt": "p"}, COMPLETION),
+}
+CASES = [
+    pytest.param(kind, keyword, value, taken, id=f"{kind}-{keyword}-{value!r}")
+    for kind, (_, _, _, keywords) in KINDS.items()
+    for keyword, (good, bad) in keywords.items()
+    for taken, values in ((True, good), (False, bad))
+    for value in values
+]
+
+
+@pytest.mark.parametrize(("kind", "keyword", "value", "taken"), CASES)
+def test_a_keyword_is_taken_or_refused_with_what_it_may_be(kind: str, keyword: str, value: Any, taken: bool) -> None:
+    decorator, args, needed, _ = KINDS[kind]
+    if taken:
+        decorator(*args, **needed, **{keyword: value})
+        return
+    with pytest.raises(DefinitionError) as caught:
+        decorator(*args, **needed, **{keyword: value})
+    assert str(caught.value).startswith(f"@{kind}: {keyword}={value!r}: give ")
+
+
+def test_registering_at_run_time_refuses_the_same() -> None:
+    with pytest.raises(DefinitionError, match="timeout='5': give a number of seconds above 0"):
+        Registry().add_tool(lambda: 1, "t", timeout="5")  # type: ignore[arg-type]  # that is the mistake
+
+
+@pytest.mark.parametrize(
+    ("kind", "elsewhere"),
+    [
+        (ToolDeclaration, {"output_schema"}),
+        (ResourceDeclaration, {"uri"}),
+        (PromptDeclaration, set[str]()),
+        (CompletionDeclaration, {"prompt", "uri", "name"}),
+    ],
+)
+def test_every_keyword_has_a_row(kind: type[msgspec.Struct], elsewhere: set[str]) -> None:
+    rows = {
+        ToolDeclaration: TOOL,
+        ResourceDeclaration: RESOURCE,
+        PromptDeclaration: KINDS["prompt"][3],
+        CompletionDeclaration: COMPLETION,
+    }
+    assert set(kind.__struct_fields__) - set(rows[kind]) == elsewhere
+
+
+@pytest.mark.parametrize("keyword", ["read_only", "destructive", "idempotent", "open_world"])
+def test_each_hint_is_true_or_false(keyword: str) -> None:
+    with pytest.raises(DefinitionError, match=f"{keyword}='yes': give True or False"):
+        ToolHints(**{keyword: "yes"})  # type: ignore[arg-type]  # that is the mistake
+
+
+def test_an_empty_title_is_none() -> None:
+    registry = Registry()
+    registry.tool(lambda: 1, name="t", title="", hints=ToolHints(title=""))
+    registry.resource(lambda: "", uri="a://b", title="", name="r")
+    published = msgspec.json.encode([registry.list("tool", "2026-07-28"), registry.list("resource", "2026-07-28")])
+    assert b'"title"' not in published
