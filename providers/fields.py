@@ -1,6 +1,6 @@
 """What a Python parameter publishes: name on the wire, default, description.
 
-Defaults may hide in the ``field(…)`` of dataclasses, msgspec or pydantic; descriptions may stand in `Param`, in the
+Defaults may hide in the ``field(…)`` of dataclasses, msgspec, attrs or pydantic; descriptions may stand in `Param`, in the
 metadata of other libraries, or in the docstring.
 """
 
@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import NODEFAULT, UNSET
 
+from mcpcore.exceptions import DefinitionError
 from mcpcore.providers.markers import Param
 from mcpcore.providers.metadata import is_pydantic_field, read_metadata
 from mcpcore.providers.schema import Field
@@ -38,6 +39,9 @@ def read_field(
         annotation: Resolved, with its metadata.
         metadata: All of it, also what stands inside an optional.
         documented: What the docstring says about the parameter.
+
+    Raises:
+        DefinitionError: Its default is made by a function that needs arguments.
     """
     default, factory = _default(parameter.default)
     if is_pydantic_field(parameter.default):
@@ -47,6 +51,8 @@ def read_field(
         for each in metadata:
             if is_pydantic_field(each):
                 default, factory = _default(each)
+    if factory is not None:
+        _check_factory(factory, parameter.name)
     param = next((each for each in reversed(metadata) if isinstance(each, Param)), Param())
     has_default = default is not UNSET or factory is not None or parameter.default is UNSET
     return Field(
@@ -71,10 +77,27 @@ def _default(default: Any) -> tuple[Any, Callable[[], Any] | None]:
         return _known(default.default, MISSING), _known(default.default_factory, MISSING) or None
     if isinstance(default, _MsgspecField):
         return _known(default.default, NODEFAULT), _known(default.default_factory, NODEFAULT) or None
+    if type(default).__module__.partition(".")[0] == "attr":  # a field(…) of attrs, or its Factory alone
+        default = getattr(default, "_default", default)
+        nothing = type(default).__name__ == "_Nothing"
+        factory: Callable[[], Any] | None = getattr(default, "factory", None)
+        return UNSET if nothing or factory is not None else default, factory
     if is_pydantic_field(default):
         undefined = default.default is ... or type(default.default).__name__ == "PydanticUndefinedType"
         return UNSET if undefined else default.default, default.default_factory
     return default, None
+
+
+def _check_factory(factory: Callable[[], Any], name: str) -> None:
+    try:
+        inspect.signature(factory).bind()
+    except ValueError:  # of a builtin, which does not tell
+        return
+    except TypeError as exc:
+        raise DefinitionError(
+            f"parameter {name!r}: the function that makes its default is called without anything, so give one that "
+            f"takes no arguments ({exc})"
+        ) from None
 
 
 def _known(value: Any, missing: Any) -> Any:

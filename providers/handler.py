@@ -17,6 +17,7 @@ from msgspec import UNSET, Struct
 from mcpcore.exceptions import DefinitionError, InsufficientScope, McpError, ResourceNotFound
 from mcpcore.providers.declarations import Declaration
 from mcpcore.providers.dependencies import Provide, wire
+from mcpcore.providers.encoding import EncodeError, check_finite
 from mcpcore.providers.failures import outstanding, request_failure
 from mcpcore.providers.fields import Rename
 from mcpcore.providers.invocation import Invoke, InvokeAsync, Steps, make_invoke, make_invoke_async
@@ -28,7 +29,7 @@ from mcpcore.providers.source import Source
 from mcpcore.types.completion import CompletionContext
 from mcpcore.types.jsonrpc import INTERNAL_ERROR
 from mcpcore.types.meta import PROGRESS_TOKEN
-from mcpcore.versions import Era, era_of
+from mcpcore.versions import VERSIONS, Era, era_of
 
 __all__ = ["Handler", "Needs", "Settings", "meta_of"]
 
@@ -109,6 +110,8 @@ class Handler:
         if self.is_async and declaration.thread is not None:
             raise DefinitionError(f"{signature.where}: thread= is for def handlers, and this one is {signature.form}")
         self.thread = not self.is_async and declaration.thread is not False
+        if declaration.name == "":
+            raise DefinitionError(f"{signature.where}: name='': give at least one character, or leave it out")
         self.name = declaration.name or signature.name
         self.title = declaration.title or None
         self.timeout = declaration.timeout
@@ -126,6 +129,7 @@ class Handler:
             if signature.where in str(exc):
                 raise
             raise DefinitionError(f"{signature.where}: {exc}") from exc
+        self._check_published()
         injected = signature.injected + (plan.injected if plan else ())
         self.needs = Needs(
             tuple(parameter.injection for parameter in injected),
@@ -271,6 +275,16 @@ class Handler:
             on_error(self, exc)
         except Exception:
             _logger.exception("on_error failed for %s %r", self.kind, self.name)
+
+    def _check_published(self) -> None:
+        """Raise `DefinitionError` where the handler would spoil the list that it is in."""
+        published = self.describe(VERSIONS[-1])
+        try:
+            # msgspec writes NaN and infinity as null.
+            if b"null" in msgspec.json.encode(published):
+                check_finite(msgspec.to_builtins(published))
+        except (TypeError, ValueError, EncodeError) as exc:
+            raise DefinitionError(f"{self.signature.where} cannot be published: {exc}") from exc
 
     def _meta(self, declaration: Declaration) -> dict[str, Any] | None:
         meta = declaration.meta() if callable(declaration.meta) else declaration.meta

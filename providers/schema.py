@@ -237,9 +237,21 @@ def _parameter(reader: TypeReader, field: Field) -> _Parameter:
         default, factory = NODEFAULT, None
     elif factory is None and default is UNSET and not admits_unset:
         default = None
-    elif isinstance(default, list | dict | set | bytearray):
-        factory = partial(copy.deepcopy, default)
+    elif factory is None:
+        factory = _copier(default, node)
     return _Parameter(field, node, admits_unset, default, factory)
+
+
+def _copier(default: Any, node: Node) -> Callable[[], Any] | None:
+    """Return what copies a default that a call could change; None for one without parts, or that is no data at all."""
+    has_parts = isinstance(default, list | dict | set | bytearray)
+    if not has_parts and not isinstance(shown_default(default, node), list | dict):
+        return None
+    try:
+        copy.deepcopy(default)
+    except Exception:  # noqa: BLE001  # it holds what cannot be copied, such as a lock, and may fail in any way
+        return None
+    return partial(copy.deepcopy, default)
 
 
 def _check_header(header: str, node: Node) -> None:

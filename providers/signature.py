@@ -186,7 +186,10 @@ def inspect_callable(
             if admits_none:
                 optional.add(name)
         else:
-            fields.append(read_field(parameter, annotation, metadata, docstring.parameters.get(name), rename))
+            try:
+                fields.append(read_field(parameter, annotation, metadata, docstring.parameters.get(name), rename))
+            except DefinitionError as exc:
+                raise DefinitionError(f"{where}: {exc}") from None
 
     colour, form, payload = _colour(function, returns)
     streams = colour is Colour.STREAM or form == _GENERATOR

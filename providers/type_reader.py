@@ -31,7 +31,7 @@ from mcpcore.providers.composite_nodes import (
     TupleNode,
     UnionNode,
 )
-from mcpcore.providers.encoding import to_json
+from mcpcore.providers.encoding import dump
 from mcpcore.providers.leaf_nodes import AnyNode, EnumNode, ScalarNode, TextNode
 from mcpcore.providers.markers import Param
 from mcpcore.providers.metadata import read_metadata
@@ -345,7 +345,7 @@ def shown_default(default: Any, node: Node) -> Any:
     if default is UNSET or default is None:
         return UNSET
     try:
-        shown = to_json(default)
+        shown, _ = dump(default)
         # `decode` expects what the schema accepts; whatever it makes of something else, the default does not fit.
         fits = admits(node.types, json_type(shown)) and node.decode(shown, ()) is not UNSET
     except Exception:  # noqa: BLE001  # what the schema would have refused can end in any error

@@ -1,6 +1,7 @@
 """What a tool raises: who is told what, and that everything is logged."""
 
 import asyncio
+import enum
 import logging
 from typing import Any
 
@@ -16,6 +17,7 @@ from mcpcore.exceptions import (
     RequestTimeout,
     ResourceNotFound,
     ToolError,
+    enum_error,
 )
 from mcpcore.providers.failures import failed, outstanding, request_failure, tool_failure
 from mcpcore.providers.schema import InvalidArguments, InvalidValue
@@ -225,3 +227,14 @@ def test_a_group_stands_for_the_member_that_tells_most() -> None:
 
 def test_a_failed_result_is_an_error_of_one_text() -> None:
     assert failed("a") == CallToolResult([TextContent("a")], is_error=True)
+
+
+class OrderStatus(enum.Enum):
+    PENDING = "PENDING"
+    SHIPPED = 2
+
+
+def test_a_value_of_no_enumeration_is_told_with_all_that_would_have_been() -> None:
+    assert text(enum_error("IN_TRANSIT", OrderStatus)) == (
+        "Error invoking method: f\nInvalid order status 'IN_TRANSIT'. Must be one of: [PENDING, 2]"
+    )

@@ -12,8 +12,9 @@ from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
+import pydantic
 import pytest
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from mcpcore.exceptions import DefinitionError, DuplicateName, McpError, SkippedHandlers
 from mcpcore.providers.declarations import ResourceHints, ToolHints, complete, prompt, resource, tool
@@ -524,6 +525,88 @@ def test_names_that_clients_take_are_taken(name: str) -> None:
     registry = Registry()
     registry.tool(nothing, name=name)
     assert names(registry) == [name]
+
+
+@pytest.mark.parametrize("name", ["a\n", " a", "a\u200b", "\N{GRINNING FACE}", "a:b", "a\x00", "ａ"])
+def test_names_with_what_cannot_be_seen_are_refused(name: str) -> None:
+    with pytest.raises(DefinitionError, match="1 to 128"):
+        Registry().tool(nothing, name=name)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_an_empty_name_is_refused_and_not_taken_for_none(strict: bool) -> None:
+    registry = Registry(strict_names=strict)
+    for register in (
+        lambda: registry.tool(nothing, name=""),
+        lambda: registry.prompt(nothing, name=""),
+        lambda: registry.resource(nothing, uri="a://b", name=""),
+    ):
+        with pytest.raises(DefinitionError, match="name='': give at least one character"):
+            register()
+    assert not list(registry.handlers())
+
+
+def test_a_namespace_that_makes_a_name_too_long_is_refused_and_nothing_is_mounted() -> None:
+    inner, outer = Registry(), Registry()
+    inner.tool(nothing, name="short")
+    inner.tool(nothing, name="x" * 120)
+    with pytest.raises(DefinitionError, match="1 to 128"):
+        outer.mount(inner, namespace="ten-letters")
+    assert names(outer) == []
+
+
+def test_a_handler_goes_on_after_its_name_is_removed_and_given_to_another() -> None:
+    registry = Registry()
+    registry.tool(lambda: "first", name="f")
+    registry.tool(nothing, name="g")
+    first = registry.find_tool("f")
+    assert first is not None
+    registry.remove("tool", "f")
+    assert registry.find_tool("f") is None
+    registry.tool(lambda: "second", name="f")
+    assert call(registry, "f").content[0].text == "second"
+    assert first.invoke(CallToolParams("f"), None, LEGACY).content[0].text == "first"
+    assert names(registry) == ["g", "f"] == names(registry)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[Any, Param(examples=(object(),))],
+        Annotated[Any, Param(examples=("\ud800",))],
+        Annotated[float, Param(examples=(float("nan"),))],
+        Annotated[int, Param("\ud800")],
+        Annotated[int, Meta(extra_json_schema={"x": object()})],
+        Annotated[int, pydantic.Field(json_schema_extra={"x": object()})],
+        Annotated[int, pydantic.Field(examples=[object()])],
+        Annotated[float, pydantic.Field(le=float("inf"))],
+        Literal["\ud800"],
+    ],
+)
+def test_what_would_spoil_the_whole_list_is_refused_where_it_is_registered(annotation: Any) -> None:
+    def function(x: Any) -> None: ...
+
+    function.__annotations__["x"] = annotation
+    registry = Registry()
+    registry.tool(nothing)
+    with pytest.raises(DefinitionError, match=r"function \(.*cannot be published"):
+        registry.tool(function)
+    assert names(registry) == ["nothing"]
+    msgspec.json.encode(registry.list("tool", LEGACY))
+
+
+@pytest.mark.parametrize("member", ["title", "description"])
+def test_texts_that_no_peer_could_read_are_refused_for_every_kind(member: str) -> None:
+    options: Any = {member: "half \ud800"}
+    registry = Registry()
+    for register in (
+        lambda: registry.tool(nothing, **options),
+        lambda: registry.prompt(nothing, **options),
+        lambda: registry.resource(nothing, uri="a://b", **options),
+        lambda: registry.resource(lambda v: "", uri="a://{v}", name="t", **options),
+    ):
+        with pytest.raises(DefinitionError, match="cannot be published"):
+            register()
 
 
 def test_a_lambda_needs_a_name() -> None:

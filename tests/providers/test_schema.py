@@ -8,12 +8,15 @@ import inspect
 import pathlib
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, TypedDict
 
+import attrs
 import msgspec
+import pydantic
 import pytest
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
@@ -256,6 +259,12 @@ def test_a_type_without_json_form_is_refused_with_the_way_to_it() -> None:
         (int, True, UNSET),
         (float, float("nan"), UNSET),
         (Any, datetime.datetime, UNSET),
+        (Any, datetime.datetime.now, UNSET),
+        (str, "\ud800", UNSET),
+        (dict[str, Any], {"a": ["\udfff"]}, UNSET),
+        (dict[str, Any], {"a": object()}, UNSET),
+        (set[int], {2, 1}, [1, 2]),
+        (int, 10**30, 10**30),
         (str, UNSET, UNSET),
     ],
 )
@@ -295,6 +304,58 @@ def test_mutable_defaults_and_factories_are_fresh_for_every_call(extra: Any) -> 
     assert first["factory"] is made[0] and second["factory"] is made[1]
     assert inner == [1]
     assert "default" not in codec.schema["properties"]["factory"]
+
+
+@dataclasses.dataclass
+class Basket:
+    items: list[int]
+
+
+class Tray(Struct):
+    items: list[int]
+
+
+class Shelf(pydantic.BaseModel):
+    items: list[int]
+
+
+class Drawer(NamedTuple):
+    items: list[int]
+
+
+@attrs.define
+class Crate:
+    items: list[int]
+
+
+@pytest.mark.parametrize("tp", [Basket, Tray, Shelf, Drawer, Crate])
+def test_a_record_as_default_is_fresh_for_every_call(tp: Any) -> None:
+    given = tp(items=[1])
+    for annotation in (tp, tp | None, Any):
+        codec = arguments_codec([Field(name="p", type=annotation, required=False, default=given)])
+        assert codec.schema["properties"]["p"]["default"] == {"items": [1]}
+        for _ in range(2):
+            arrived = codec.decode(None, tool="t")["p"]
+            assert arrived == tp(items=[1]) and type(arrived) is tp
+            arrived.items.append(2)
+    assert given.items == [1]
+
+
+@pytest.mark.parametrize(
+    ("tp", "default"), [(tuple[list[int], ...], ([1],)), (collections.deque[list[int]], collections.deque([[1]]))]
+)
+def test_what_is_mutable_inside_a_default_is_fresh_for_every_call(tp: Any, default: Any) -> None:
+    codec = arguments_codec([Field(name="p", type=tp, required=False, default=default)])
+    for _ in range(2):
+        arrived = codec.decode(None, tool="t")["p"]
+        assert arrived[0] == [1]
+        arrived[0].append(2)
+
+
+def test_a_default_that_cannot_be_copied_arrives_as_it_is() -> None:
+    for default in ([threading.Lock()], {"lock": threading.Lock()}):
+        codec = arguments_codec([Field(name="p", type=Any, required=False, default=default)])
+        assert codec.decode(None, tool="t")["p"] is default
 
 
 def test_an_optional_parameter_without_default_receives_none_or_unset() -> None:

@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import field as dataclass_field
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
+import attrs
 import msgspec
 import pydantic
 import pytest
@@ -350,6 +351,10 @@ shared: list[int] = []
         (pydantic.Field(default_factory=list), list[int], False, UNSET, list),
         (pydantic.Field(...), int, True, UNSET, None),
         (pydantic.Field(), int, True, UNSET, None),
+        (attrs.field(default=2), int, False, 2, None),
+        (attrs.field(factory=list), list[int], False, UNSET, list),
+        (attrs.field(), int, True, UNSET, None),
+        (attrs.Factory(list), list[int], False, UNSET, list),
     ],
 )
 def test_defaults_are_found_wherever_they_stand(
@@ -367,6 +372,21 @@ def test_a_pydantic_field_in_annotated_may_hold_the_default() -> None:
 
     (field,) = read(function).fields
     assert (field.required, field.default_factory) == (False, list)
+
+
+@pytest.mark.parametrize(
+    "default",
+    [
+        pydantic.Field(default_factory=lambda data: data),
+        dataclass_field(default_factory=lambda needed: needed),
+        attrs.Factory(lambda self: self, takes_self=True),
+    ],
+)
+def test_a_factory_that_needs_arguments_is_refused(default: Any) -> None:
+    def function(x: list[int] = default) -> None: ...
+
+    with pytest.raises(DefinitionError, match=r"function \(.*parameter 'x'.*takes no arguments"):
+        read(function)
 
 
 def test_param_says_required_alias_header_secret_and_examples() -> None:
