@@ -5,6 +5,8 @@ pydantic is never imported here on its own account: a type of pydantic's can onl
 
 import sys
 from collections.abc import Iterable
+from functools import cache
+from math import isfinite
 from typing import Any, Final, Literal, get_args
 from weakref import WeakKeyDictionary
 
@@ -73,8 +75,10 @@ class PydanticNode(Node):
         self._error = pydantic.ValidationError
         self._adapter = pydantic.TypeAdapter(tp)
         try:
-            schema: Schema = self._adapter.json_schema(mode="validation" if mode == "input" else "serialization")
-        except pydantic.PydanticUserError as exc:
+            schema: Schema = self._adapter.json_schema(
+                mode="validation" if mode == "input" else "serialization", schema_generator=_generator()
+            )
+        except (pydantic.PydanticUserError, ValueError) as exc:
             raise DefinitionError(f"pydantic has no JSON Schema for {tp!r}: {exc}") from None
         definitions = schema.pop("$defs", {})
         if isinstance(tp, type) and "properties" in schema:
@@ -97,11 +101,24 @@ class PydanticNode(Node):
             raise Mismatch((*path, *first["loc"]), first["msg"]) from None
 
 
+@cache
+def _generator() -> Any:
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Generator(GenerateJsonSchema):
+        """Leaves out a default that JSON has not, as is done for other records, and does not warn about it."""
+
+        ignored_warning_kinds = {*GenerateJsonSchema.ignored_warning_kinds, "non-serializable-default"}  # noqa: RUF012
+
+    return Generator
+
+
 def _tidied(schema: Schema, closed: bool) -> Schema:
-    """Return ``schema`` without what the other kinds of records do not publish either: made-up titles, a default of
-    null, keywords that JSON Schema does not have."""
+    """Return ``schema`` without what the other kinds of records do not publish either: made-up titles, a default that is
+    null or that JSON has not, keywords that JSON Schema does not have."""
     tidied = {key: value for key, value in schema.items() if key not in ("title", "discriminator")}
-    if tidied.get("default", UNSET) is None:
+    default = tidied.get("default", UNSET)
+    if default is None or (isinstance(default, float) and not isfinite(default)):
         del tidied["default"]
     if closed and "properties" in tidied:
         tidied.setdefault("additionalProperties", False)

@@ -217,6 +217,27 @@ def test_a_model_without_schema_is_refused_in_words() -> None:
         value_codec(Opaque)
 
 
+def test_a_default_of_a_model_that_json_has_not_is_left_out_without_a_warning() -> None:
+    class Odd(pydantic.BaseModel):
+        anything: Any = pydantic.Field(default=object())
+        ratio: float = float("nan")
+        most: float = float("inf")
+        made: list[int] = pydantic.Field(default_factory=list)
+
+    codec = arguments_codec([Field(name="p", type=Odd)])
+    assert all("default" not in each for each in codec.schema["properties"]["p"]["properties"].values())
+    assert codec.schema["properties"]["p"].get("required", []) == []
+    assert isinstance(codec.decode(b'{"p":{}}', tool="t")["p"], Odd)
+
+
+def test_a_model_whose_schema_cannot_be_written_is_refused_in_words() -> None:
+    class Annotated_(pydantic.BaseModel):
+        n: Annotated[int, pydantic.Field(json_schema_extra={"x": object()})] = 1  # type: ignore[dict-item]  # the mistake
+
+    with pytest.raises(DefinitionError, match=r"pydantic has no JSON Schema for .*Annotated_"):
+        value_codec(Annotated_)
+
+
 def test_nothing_else_is_claimed() -> None:
     assert claims(Outer) and claims(Row) and claims(pydantic.HttpUrl)
     assert not any(claims(each) for each in (int, Mixed, Plain, Colour, list[Outer], "Outer", None))

@@ -527,7 +527,7 @@ def test_names_that_clients_take_are_taken(name: str) -> None:
     assert names(registry) == [name]
 
 
-@pytest.mark.parametrize("name", ["a\n", " a", "a\u200b", "\N{GRINNING FACE}", "a:b", "a\x00", "ａ"])
+@pytest.mark.parametrize("name", ["a\n", " a", "a\u200b", "\N{GRINNING FACE}", "a:b", "a\x00", "\uff41"])
 def test_names_with_what_cannot_be_seen_are_refused(name: str) -> None:
     with pytest.raises(DefinitionError, match="1 to 128"):
         Registry().tool(nothing, name=name)
