@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mcpcore.exceptions import SkippedHandlers as SkippedHandlers
     from mcpcore.exceptions import ToolError as ToolError
     from mcpcore.exceptions import TransportError as TransportError
+    from mcpcore.exceptions import enum_error as enum_error
     from mcpcore.limits import Limits as Limits
     from mcpcore.providers.declarations import ResourceHints as ResourceHints
     from mcpcore.providers.declarations import ToolHints as ToolHints
@@ -154,6 +155,7 @@ _HOMES = {
     "TransportError": "mcpcore.exceptions",
     "assistant": "mcpcore.providers.results",
     "complete": "mcpcore.providers.declarations",
+    "enum_error": "mcpcore.exceptions",
     "prompt": "mcpcore.providers.declarations",
     "resource": "mcpcore.providers.declarations",
     "stdio": "mcpcore.transports.stdio_client",
@@ -229,6 +231,7 @@ __all__ = [
     "TransportError",
     "assistant",
     "complete",
+    "enum_error",
     "prompt",
     "resource",
     "stdio",

@@ -6,6 +6,8 @@ and `PeerError`, which the client raises for an answer, are unrelated on purpose
 `PeerError` escape from a handler reports an unexpected failure and does not re-send somebody else's error.
 """
 
+import re
+from enum import Enum
 from typing import Any
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "SkippedHandlers",
     "ToolError",
     "TransportError",
+    "enum_error",
 ]
 
 
@@ -100,6 +103,17 @@ class ToolError(MCPCoreError):
     def __init__(self, message: str, *, prefix: bool = True) -> None:
         super().__init__(message)
         self.prefix = prefix
+
+
+def enum_error(value: object, choices: type[Enum]) -> ToolError:
+    """Return the error for a value that is none of an enumeration, with all that would have been: ``raise enum_error(…)``.
+
+    Args:
+        value: What was given.
+        choices: Its class names the thing: ``Status`` makes "Invalid status 'X'. Must be one of: [A, B]".
+    """
+    thing = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", choices.__name__).lower()
+    return ToolError(f"Invalid {thing} '{value}'. Must be one of: [{', '.join(str(each.value) for each in choices)}]")
 
 
 class ResourceNotFound(MCPCoreError):

@@ -66,7 +66,7 @@ def run_until_signalled(
             except BaseExceptionGroup as group:
                 raise unwrap(group) from None
             finally:
-                departure.begin()
+                departure.begin(failed=sys.exception() is not None)
 
         run(main)
     if departure.status:
@@ -86,7 +86,8 @@ class _Departure:
         self.status = 0
         """The exit status."""
         self._closed = threading.Event()
-        self._patience = 0.0  # until this moment the event loop may be busy, before it notices and after; then it is stuck
+        # Until this moment the event loop may be busy, before it notices and after; then it is stuck.
+        self._patience = 0.0
         self._pid = os.getpid()
         self._replaced: dict[int, Any] = {}
         self._sockets = socket.socketpair()
@@ -106,9 +107,10 @@ class _Departure:
             for end in self._sockets:
                 end.close()
 
-    def begin(self) -> None:
+    def begin(self, *, failed: bool) -> None:
         """Have the process end in bounded time from now on. Until now there is no thread, which `os.fork` would mind."""
-        threading.Thread(target=self._leave_in_time, name="mcpcore exit", daemon=True).start()
+        work = partial(self._leave_in_time, int(failed))
+        threading.Thread(target=work, name="mcpcore exit", daemon=True).start()
 
     async def watch(self, stop: Callable[[], None]) -> None:
         """Call ``stop`` when there was a signal."""
@@ -135,10 +137,10 @@ class _Departure:
         handler = self._replaced[number]
         signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: it was not set from Python
 
-    def _leave_in_time(self) -> None:
-        """Runs in a daemon thread, which is gone when the process is."""
+    def _leave_in_time(self, otherwise: int) -> None:
+        """Runs in a daemon thread, which is gone when the process is. ``otherwise`` is the status without a signal."""
         if not self._closed.wait(_GRACE):
-            _leave(self.status)
+            _leave(self.status or otherwise)
         main = threading.main_thread()
         main.join()
         deadline = time.monotonic() + _GRACE
@@ -146,7 +148,7 @@ class _Departure:
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         if any(thread.is_alive() for thread in threads):
-            _leave(self.status)
+            _leave(self.status or otherwise)
 
 
 def _leave(status: int) -> NoReturn:

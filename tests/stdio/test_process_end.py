@@ -218,3 +218,21 @@ def test_a_child_that_is_ended_by_a_signal_does_not_take_the_server_along(backen
         assert program.result(call(2, "nothing"))["isError"] is False
         program.close_input()
         assert program.wait() == 0
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "@server.tool\nasync def stop(): raise KeyboardInterrupt",
+        "@server.tool\ndef stop(): raise KeyboardInterrupt",
+        "@server.tool(thread=False)\ndef stop(): raise KeyboardInterrupt",
+    ],
+    ids=["async def", "in a thread", "on the loop"],
+)
+def test_a_tool_that_raises_an_interrupt_ends_it_and_tells_the_model_nothing(backend: str, tool: str) -> None:
+    with start(backend, tool) as program:
+        program.open()
+        program.send(call(2, "stop"))
+        assert program.wait() not in (0, None)
+        assert program.rest() == []
+        assert "KeyboardInterrupt" in program.stderr
