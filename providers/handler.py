@@ -195,6 +195,13 @@ class Handler:
         _logger.warning("%s %r (%s) timed out after %g s", self.kind, self.name, self.signature.where, seconds)
         raise McpError(INTERNAL_ERROR, f"Timed out after {seconds:g} seconds")
 
+    def crashed(self, exc: BaseException, version: str) -> Any:
+        """Return the result, or raise the error, for what came out of an invocation and is neither an `Exception` nor the
+        caller's: a cancellation of something else, a panic of an extension module. What it says is only logged."""
+        failure = SystemError(f"{type(exc).__name__} came out of {self.kind} {self.name!r}")
+        failure.__cause__ = exc
+        return self._fail(failure, None, version)
+
     # -- what the kinds say ------------------------------------------------------------------------------------------
 
     def _steps(self) -> Steps:

@@ -12,7 +12,7 @@ from mcpcore.exceptions import CapabilityError, InsufficientScope, McpError, Res
 from mcpcore.protocol.events import RequestReceived
 from mcpcore.providers.registry import Registry
 from mcpcore.runtime.audit import AuditLog, is_audited
-from mcpcore.runtime.errors import error_of, standing
+from mcpcore.runtime.errors import error_of, is_stray, standing
 from mcpcore.runtime.lists import LISTS, Lists
 from mcpcore.runtime.middleware import Middleware, Next
 from mcpcore.runtime.request import InputNeeded, Message, Notification, Request
@@ -66,9 +66,9 @@ class Dispatcher:
             result = await (self._audited if is_audited() else self._chain)(request)
             if result is not None and connection.is_open(id):
                 self._send(request, result)
-        except (Exception, InputNeeded, BaseExceptionGroup) as failure:
+        except BaseException as failure:
             error = standing(failure)
-            if not isinstance(error, Exception | InputNeeded):
+            if not (isinstance(error, Exception | InputNeeded) or is_stray(error)):
                 raise  # cancellation, or what ends the process
             self._fail(request, error)
         finally:
@@ -207,14 +207,19 @@ class Dispatcher:
     async def _run(self, handler: Any, request: Request) -> Any:
         """Run a handler where it belongs: async on the event loop, ``def`` in a worker thread unless it said otherwise."""
         params, version = request.event.params, request.caller.version
-        if handler.timeout is not None:
-            with anyio.move_on_after(handler.timeout):
-                return await handler.invoke_async(params, request, version, self.run_sync)
-            return handler.timed_out(handler.timeout)
-        if handler.direct:
-            result: Any = handler.invoke(params, request, version)
-            return await result if hasattr(result, "__await__") else result
-        return await handler.invoke_async(params, request, version, self.run_sync)
+        try:
+            if handler.timeout is not None:
+                with anyio.move_on_after(handler.timeout):
+                    return await handler.invoke_async(params, request, version, self.run_sync)
+                return handler.timed_out(handler.timeout)
+            if handler.direct:
+                result: Any = handler.invoke(params, request, version)
+                return await result if hasattr(result, "__await__") else result
+            return await handler.invoke_async(params, request, version, self.run_sync)
+        except BaseException as error:
+            if is_stray(standing(error)):
+                return handler.crashed(error, version)
+            raise
 
     async def run_sync(self, function: Callable[[], Any]) -> Any:
         """Run a plain function in a worker thread of this server's own; see `Threads.run`."""

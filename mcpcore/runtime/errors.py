@@ -1,11 +1,14 @@
 """From what a handler, or middleware, raises to what the client is answered."""
 
 import logging
-from typing import Final, cast
+import math
+from typing import Any, Final, cast
 
+import anyio
 import msgspec
 from msgspec import UNSET, Raw
 
+from mcpcore._wakeup import asyncio_loop
 from mcpcore.exceptions import CapabilityError, InsufficientScope, McpError, ResourceNotFound
 from mcpcore.protocol.answers import required_visits
 from mcpcore.providers.failures import outstanding
@@ -22,7 +25,7 @@ from mcpcore.types.jsonrpc import (
 from mcpcore.types.utilities import InputRequiredResult
 from mcpcore.versions import Era
 
-__all__ = ["error_of", "standing"]
+__all__ = ["error_of", "is_stray", "standing"]
 
 logger = logging.getLogger("mcpcore.server")
 
@@ -33,6 +36,34 @@ _RESERVED: Final = range(-32099, -32019)
 def standing(error: BaseException) -> BaseException:
     """Return what ``error`` stands for: of a group the member that is an answer, or its only one; else itself."""
     return outstanding(error, (InputNeeded, ResourceNotFound))
+
+
+def is_stray(error: BaseException) -> bool:
+    """Tell whether ``error`` is a handler's own failure although nothing that a handler should fail with.
+
+    That is the cancellation of something else that the handler waited for, and what extension modules raise when they
+    panic. The cancellation of the request, and what ends the process, are none of it.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return not isinstance(error, Exception) and all(
+            isinstance(each, Exception) or is_stray(each) for each in group.exceptions
+        )
+    if isinstance(error, Exception | InputNeeded | KeyboardInterrupt | SystemExit | GeneratorExit):
+        return False
+    return not (isinstance(error, anyio.get_cancelled_exc_class()) and _is_cancelled())
+
+
+def _is_cancelled() -> bool:
+    """Tell whether somebody cancels the current task, by a scope around it or, as asyncio also can, directly."""
+    if anyio.current_effective_deadline() == -math.inf:
+        return True
+    if (loop := asyncio_loop()) is None:
+        return True  # trio has no other way, and its exception is made by nobody else
+    import asyncio
+
+    task: asyncio.Task[Any] | None = asyncio.current_task(loop)
+    return task is not None and task.cancelling() > 0
 
 
 def error_of(request: Request, error: BaseException) -> ErrorData | InputRequiredResult:

@@ -1,5 +1,6 @@
 """What goes wrong in handlers, to the letter: what the model reads, what the client is answered, what the log keeps."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
@@ -22,6 +23,7 @@ from mcpcore import (
     ToolError,
 )
 from mcpcore.runtime.request import Message
+from mcpcore.types.completion import PromptReference
 from tests.support.wires import MODERN, Peer, connected
 
 pytestmark = pytest.mark.anyio
@@ -101,7 +103,7 @@ def raising(**options: Any) -> Server:
             function.__name__ = "f"
             server.add_tool(function, name=f"{name}-{kind}", raises=(PaymentDown,))
 
-    for name, make in RAISED.items():
+    for name, make in (RAISED | STRAYS | {"silent": Silent}).items():
         decorate(name, make)
 
     @server.tool
@@ -233,6 +235,110 @@ async def test_a_capability_error_without_a_capability_is_an_ordinary_failure(er
             assert result.text == "Error invoking method: f\ncannot do that here"
 
 
+# -- what no handler should raise --------------------------------------------------------------------------------------
+
+
+class Panic(BaseException):
+    """What extension modules raise when they have lost their way."""
+
+
+class Silent(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("hunter2")
+
+
+STRAYS: dict[str, Any] = {
+    "cancelled": lambda: asyncio.CancelledError("hunter2"),
+    "panic": lambda: Panic("hunter2"),
+    "panics": lambda: BaseExceptionGroup("hunter2", [Panic("hunter2"), ValueError("hunter2")]),
+}
+
+
+@ERAS
+@KINDS
+@pytest.mark.parametrize("name", STRAYS)
+async def test_what_no_handler_should_raise_fails_its_call_and_no_other(
+    era: Any, kind: str, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with anyio.fail_after(5):
+        async with Client(raising(), eras=(era,)) as client:
+            result = await client.call_tool(f"{name}-{kind}")
+            assert result.is_error
+            first, second = result.text.splitlines()
+            assert first == "Error invoking method: f" and second.startswith("Internal error (ref ")
+            assert "hunter2" in caplog.text
+            assert (await client.call_tool("quick")).text == "quick"
+            assert (await client.call_tool("value-threaded")).is_error
+
+
+@ERAS
+@KINDS
+async def test_an_exception_that_cannot_even_be_read_is_told_by_its_class(era: Any, kind: str) -> None:
+    with anyio.fail_after(5):
+        async with Client(raising(), eras=(era,)) as client:
+            assert (await client.call_tool(f"silent-{kind}")).text == "Error invoking method: f\nSilent"
+
+
+@ERAS
+@pytest.mark.parametrize("name", STRAYS)
+async def test_what_no_handler_should_raise_is_an_internal_error_of_the_other_kinds(era: Any, name: str) -> None:
+    with anyio.fail_after(5):
+        async with Client(other_kinds(), eras=(era,)) as client:
+            for call in (
+                lambda: client.read_resource(f"fail://{name}"),
+                lambda: client.get_prompt("prompt", {"how": name}),
+                lambda: client.complete(PromptReference("prompt"), "how", name),
+            ):
+                with pytest.raises(PeerError) as caught:
+                    await call()
+                assert (caught.value.code, caught.value.message) == (-32603, "Internal error")
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("timeout", [None, 60.0])
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_a_cancellation_of_something_else_that_a_tool_waits_for_is_its_failure(
+    era: Any, timeout: float | None
+) -> None:
+    server = Server("waiting")
+
+    @server.tool(timeout=timeout)
+    async def wait() -> str:
+        task = asyncio.ensure_future(asyncio.sleep(3600))
+        task.cancel()
+        await task
+        return "never"
+
+    @server.tool(timeout=timeout)
+    async def quick() -> str:
+        return "quick"
+
+    with anyio.fail_after(5):
+        async with Client(server, eras=(era,)) as client:
+            assert (await client.call_tool("wait")).is_error
+            assert (await client.call_tool("quick")).text == "quick"
+
+
+@ERAS
+async def test_what_no_middleware_should_raise_is_an_internal_error(era: Any) -> None:
+    async def stumble(message: Message, call_next: Any) -> Any:
+        if message.method == "tools/call":
+            raise Panic("hunter2")
+        return await call_next(message)
+
+    server = Server("stumbling", middleware=[stumble])
+
+    @server.tool
+    async def quick() -> str:
+        return "quick"
+
+    with anyio.fail_after(5):
+        async with Client(server, eras=(era,)) as client:
+            with pytest.raises(PeerError, match="Internal error"):
+                await client.call_tool("quick")
+            await client.list_tools()
+
+
 # -- reserved codes ----------------------------------------------------------------------------------------------------
 
 
@@ -285,15 +391,15 @@ def other_kinds() -> Server:
             raise ResourceNotFound("fail://missing")
         if how == "none":
             return None
-        raise RAISED[how]()
+        raise (RAISED | STRAYS)[how]()
 
     @server.prompt
     def prompt(how: str) -> str:
-        raise RAISED[how]()
+        raise (RAISED | STRAYS)[how]()
 
     @server.complete(prompt="prompt", argument="how")
     async def completion(prefix: str) -> list[str]:
-        raise RAISED[prefix]()
+        raise (RAISED | STRAYS)[prefix]()
 
     return server
 
@@ -303,8 +409,6 @@ def other_kinds() -> Server:
 async def test_failures_of_other_kinds_are_internal_errors_that_say_nothing(
     era: Any, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from mcpcore.types.completion import PromptReference
-
     with anyio.fail_after(5):
         async with Client(other_kinds(), eras=(era,)) as client:
             for call in (
