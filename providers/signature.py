@@ -353,9 +353,11 @@ def _collected(item: Any) -> Any:
 
 
 def _name(function: Any, inner: Any) -> str:
+    owner = function
     for layer in layers(function):
         if isinstance(name := getattr(layer, "__name__", None), str):
-            return type(function).__name__ if name == "__call__" else name
+            return type(owner).__name__ if name == "__call__" else name
+        owner = layer
     return str(getattr(inner, "__name__", type(function).__name__))
 
 

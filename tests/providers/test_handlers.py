@@ -50,6 +50,7 @@ from mcpcore.types import (
     ReadResourceParams,
     TextContent,
 )
+from tests.support.coroutines import drive
 
 VERSION = "2025-11-25"
 MODERN = "2026-07-28"
@@ -132,13 +133,6 @@ def read(result: Any) -> Any:
 async def run(handler: Handler, params: Any, source: Any = None, version: str = VERSION) -> Any:
     with anyio.fail_after(5):
         return await handler.invoke_async(params, source, version, anyio.to_thread.run_sync)
-
-
-def drive(coroutine: Any) -> Any:
-    """The result of a coroutine that waits for nothing, without an event loop."""
-    with pytest.raises(StopIteration) as stopped:
-        coroutine.send(None)
-    return stopped.value.value
 
 
 # -- every kind and colour -----------------------------------------------------------------------------------------

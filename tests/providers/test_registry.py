@@ -5,7 +5,7 @@ import json
 import logging
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
 from types import ModuleType
@@ -31,6 +31,7 @@ from mcpcore.types import (
     ResourceTemplateReference,
 )
 from mcpcore.versions import VERSIONS
+from tests.support.coroutines import drive
 
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
@@ -1265,6 +1266,119 @@ def test_partials_are_called_with_what_they_bound() -> None:
     assert call(registry, "positional", b'{"y":"a"}').content[0].text == "1 a"
     assert call(registry, "keyword").content[0].text == "2 d"
     assert call(registry, "keyword", b'{"x":3}').content[0].text == "3 d"
+
+
+class Bound:
+    def method(self, x: int, y: "str") -> str:
+        return f"{x} {y}"
+
+    async def amethod(self, x: int, y: "str") -> str:
+        return f"{x} {y}"
+
+    def __call__(self, x: int, y: "str") -> str:
+        return f"{x} {y}"
+
+    first = functools.partialmethod(method, 1)
+    afirst = functools.partialmethod(amethod, 1)
+
+
+def documented(x: int, y: "str") -> str:
+    """Join.
+
+    Args:
+        x: the number
+        y: the text
+    """
+    return f"{x} {y}"
+
+
+async def adocumented(x: int, y: "str") -> str:
+    return f"{x} {y}"
+
+
+def positional_only(x: int, y: "str", /) -> str:
+    return f"{x} {y}"
+
+
+def with_meta(x: int, meta: RequestMeta, y: "str") -> str:
+    return f"{x} {y}"
+
+
+def yielding(x: int, y: "str") -> Iterator[str]:
+    yield f"{x} {y}"
+
+
+@pytest.mark.parametrize("explicit", ["given", None])
+@pytest.mark.parametrize(
+    ("function", "is_async", "name"),
+    [
+        (documented, False, "documented"),
+        (adocumented, True, "adocumented"),
+        (positional_only, False, "positional_only"),
+        (with_meta, False, "with_meta"),
+        (yielding, False, "yielding"),
+        (Bound().method, False, "method"),
+        (Bound().amethod, True, "amethod"),
+        (Bound(), False, "Bound"),
+        (functools.partial(documented), False, "documented"),
+    ],
+)
+def test_what_is_bound_by_position_is_gone_and_what_is_bound_by_name_is_a_default(
+    function: Any, is_async: bool, name: str, explicit: str | None
+) -> None:
+    ways: list[tuple[Any, dict[str, Any], list[str], bytes, str]] = [
+        (functools.partial(function, 1), {"y": {"type": "string"}}, ["y"], b'{"y":"a"}', "1 a"),
+        (functools.partial(function, 1, y="b"), {"y": {"type": "string", "default": "b"}}, [], b"{}", "1 b"),
+        (functools.partial(functools.partial(function, 1), y="b"), {"y": {"type": "string", "default": "b"}}, [], b'{"y":"c"}', "1 c"),
+        (functools.partial(function, x=1), {"x": {"type": "integer", "default": 1}, "y": {"type": "string"}}, ["y"], b'{"y":"a"}', "1 a"),
+        (functools.partial(functools.partial(function, x=1), x=2), {"x": {"type": "integer", "default": 2}, "y": {"type": "string"}}, ["y"], b'{"x":3,"y":"a"}', "3 a"),
+    ]  # fmt: skip
+    if function is positional_only:
+        ways = ways[:1]  # Python binds no more of it by name
+    for partial, properties, required, arguments, text in ways:
+        registry = Registry()
+        registry.tool(partial, name=explicit)
+        (published,) = registry.list("tool", LEGACY)
+        assert published.name == (explicit or name)
+        found = registry.find_tool(published.name)
+        assert found is not None and found.is_async is is_async
+        for each in published.input_schema["properties"].values():
+            each.pop("description", None)
+        assert (published.input_schema["properties"], published.input_schema["required"]) == (properties, required)
+        result = call(registry, published.name, arguments)
+        assert (drive(result) if is_async else result).content[0].text == text
+
+
+def test_a_partial_keeps_what_the_docstring_says() -> None:
+    registry = Registry()
+    registry.tool(functools.partial(documented, x=1))
+    (published,) = registry.list("tool", LEGACY)
+    assert published.description == "Join."
+    assert [each["description"] for each in published.input_schema["properties"].values()] == ["the number", "the text"]
+
+
+def test_a_partial_method_is_a_method_of_its_object() -> None:
+    registry = Registry()
+    registry.tool(Bound().first, name="first")
+    registry.tool(Bound().afirst, name="afirst")
+    assert call(registry, "first", b'{"y":"a"}').content[0].text == "1 a"
+    assert drive(call(registry, "afirst", b'{"y":"a"}')).content[0].text == "1 a"
+
+
+def test_what_a_partial_binds_by_name_is_not_shared_between_calls() -> None:
+    def count(seen: dict[str, int]) -> int:
+        seen["n"] = seen.get("n", 0) + 1
+        return seen["n"]
+
+    registry = Registry()
+    registry.tool(functools.partial(count, seen={}))
+    assert [call(registry, "count").content[0].text for _ in range(2)] == ["1", "1"]
+
+
+def test_a_partial_that_cannot_be_called_is_refused() -> None:
+    for partial in (functools.partial(documented, z=1), functools.partial(documented, 1, "a", 2)):
+        with pytest.raises(DefinitionError, match="incorrect arguments"):
+            Registry().tool(partial)
 
 
 def test_a_thousand_tools_register_and_list_in_linear_time() -> None:
