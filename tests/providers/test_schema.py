@@ -422,16 +422,159 @@ def test_nesting_without_end_is_an_error_of_the_arguments() -> None:
         decoder(Any)(b"[" * 100_000 + b"]" * 100_000)
 
 
-@pytest.mark.parametrize("text", ["123", "007", "null", "true", '{"a":1}', "[1,2]", "12345678901234567890", ""])
+class TextStruct(Struct):
+    text: str
+
+
+@dataclasses.dataclass
+class TextData:
+    text: str
+
+
+class TextModel(pydantic.BaseModel):
+    text: str
+
+
+class TextDict(TypedDict):
+    text: str
+
+
+Word = NewType("Word", str)
+
+TEXTS = [
+    *(
+        "123",
+        "007",
+        "null",
+        "true",
+        "True",
+        "None",
+        '{"a":1}',
+        "[1,2]",
+        '"quoted"',
+        "12345678901234567890",
+        "1.0",
+        "1e5",
+    ),
+    *("NaN", "-0", "", " 5 ", "2026-01-01", "[", "{", '{"text":"a"}'),
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
 def test_strings_are_never_read_as_json(text: str) -> None:
-    for tp in (str, str | None, int | str, Any):
+    for tp in (
+        *(str, str | None, Any, object, Word, inspect.Parameter.empty),
+        *(Annotated[str, Meta(max_length=99)], Annotated[str, Meta(pattern="(?s).*")], Annotated[str, Param("text")]),
+        *(Annotated[str, pydantic.Field(max_length=99)], Annotated[str, pydantic.AfterValidator(str)]),
+        # Whatever else a union admits: a string is a string.
+        *(int | str, str | float | None, bool | str, str | list[int], dict[str, int] | str, TextStruct | str),
+        *(TextModel | str, TextDict | str),
+    ):
         assert decoder(tp)(msgspec.json.encode(text)) == text
 
 
-@pytest.mark.parametrize("tp", [dict[str, int], list[int], Customer])
-def test_json_text_in_place_of_structure_is_an_error_that_says_so(tp: Any) -> None:
-    with pytest.raises(InvalidArguments, match=r"/p: string found, (array|object) expected"):
-        decoder(tp)(b'"[1]"')
+@pytest.mark.parametrize("text", TEXTS)
+def test_strings_inside_structure_are_never_read_as_json(text: str) -> None:
+    for tp in (list[str], tuple[str, ...], list[str | int], list[Any], list):
+        assert list(decoder(tp)(msgspec.json.encode([text]))) == [text]
+    for tp in (dict[str, str], dict[str, Any], dict):
+        assert decoder(tp)(msgspec.json.encode({text: text})) == {text: text}
+    for tp in (TextStruct, TextData, TextModel):
+        assert decoder(tp)(msgspec.json.encode({"text": text})).text == text
+        assert decoder(list[tp])(msgspec.json.encode([{"text": text}]))[0].text == text
+    assert decoder(TextDict)(msgspec.json.encode({"text": text})) == {"text": text}
+
+
+@pytest.mark.parametrize("text", ["[1]", '["a"]', '{"text":"a"}', "{}", "1", "1.0", "true", "null", "{bad", ""])
+@pytest.mark.parametrize(
+    "tp",
+    [
+        *(dict, dict[str, int], dict[str, Any], list, list[int], list[str], set[int], tuple[int, ...]),
+        *(Customer, TextStruct, TextData, TextModel, TextDict, list[TextModel], Customer | None, list[int] | None),
+        *(int, float, bool, int | None, int | list[int]),
+    ],
+)
+def test_text_in_place_of_anything_else_is_an_error_that_names_it(tp: Any, text: str) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        decoder(tp)(msgspec.json.encode(text))
+    (error,) = caught.value.errors
+    assert error.startswith("/p: string found, ") and error.endswith(" expected")
+
+
+def test_text_in_place_of_structure_is_named_at_any_depth() -> None:
+    for tp, raw, place in (
+        (list[TextStruct], b'["{}"]', "/p/0"),
+        (dict[str, list[int]], b'{"a":"[1]"}', "/p/a"),
+        (list[list[int]], b'[[1],"[2]"]', "/p/1"),
+    ):
+        with pytest.raises(InvalidArguments, match=f"{place}: string found, (array|object) expected"):
+            decoder(tp)(raw)
+
+
+# One of each kind of parameter: what it publishes, what fits with what arrives, what does not fit.
+KINDS: list[tuple[Any, dict[str, Any], list[tuple[bytes, Any]], list[bytes]]] = [
+    (int, {"type": "integer"}, [(b"1", 1), (b"1.0", 1), (b"-0.0", 0)], [b"1.5", b"true", b'"1"', b"[1]"]),
+    (float, {"type": "number"}, [(b"1", 1.0), (b"1.5", 1.5)], [b'"NaN"', b'"1.5"', b"true"]),
+    (bool, {"type": "boolean"}, [(b"true", True), (b"false", False)], [b"0", b"1", b'"true"', b'""']),
+    (str, {"type": "string"}, [(b'"1"', "1")], [b"1", b"true", b"[]", b"{}"]),
+    (Literal[1, "1"], {"type": ["integer", "string"], "enum": [1, "1"]}, [(b"1", 1), (b'"1"', "1"), (b"1.0", 1)], [b"true", b"2", b'"2"']),
+    (Status, {"type": "string", "enum": ["PENDING", "SHIPPED", "CANCELLED"]}, [(b'"SHIPPED"', Status.SHIPPED)], [b'"shipped"', b'"Status.SHIPPED"', b"1"]),
+    (datetime.datetime, {"type": "string", "format": "date-time"}, [(b'"2026-01-01T00:00:00Z"', datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)), (b'"2026-01-01T00:00:00+00:00"', datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)), (b'"2026-01-01T00:00:00"', datetime.datetime(2026, 1, 1))], [b'"yesterday"', b"0"]),
+    (datetime.date, {"type": "string", "format": "date"}, [(b'"2026-01-02"', datetime.date(2026, 1, 2))], [b'"2026-13-01"', b"0"]),
+    (datetime.time, {"type": "string", "format": "time"}, [(b'"10:00:00"', datetime.time(10))], [b'"25:00:00"', b"10"]),
+    (datetime.timedelta, {"type": "string", "format": "duration"}, [(b'"PT1M"', datetime.timedelta(minutes=1))], [b'"1 minute"', b"60"]),
+    (uuid.UUID, {"type": "string", "format": "uuid"}, [(b'"00000000-0000-0000-0000-000000000001"', uuid.UUID(int=1))], [b'"1"', b"1"]),
+    (Decimal, {"type": "string", "format": "decimal"}, [(b'"1.50"', Decimal("1.50"))], [b"1.5", b"1", b'"NaN"', b'"one"']),
+    (bytes, {"type": "string", "contentEncoding": "base64"}, [(b'"AAE="', b"\0\x01"), (b'""', b"")], [b'"AAE"', b'"-_8="', b"[0]"]),
+    (pathlib.Path, {"type": "string"}, [(b'"a/b"', pathlib.Path("a/b"))], [b"1", b'["a"]']),
+    (set[int], {"type": "array", "items": {"type": "integer"}}, [(b"[1,1,2]", {1, 2}), (b"[]", set())], [b'["1"]', b"1"]),
+    (frozenset[str], {"type": "array", "items": {"type": "string"}}, [(b'["a","a"]', frozenset("a"))], [b"[1]", b'"a"']),
+    (tuple[int, str], {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2, "maxItems": 2}, [(b'[1,"a"]', (1, "a"))], [b"[1]", b'["a",1]', b'[1,"a",2]']),
+    (list, {"type": "array"}, [(b'[1,"a"]', [1, "a"])], [b"{}", b'"[]"']),
+    (dict, {"type": "object"}, [(b'{"a":1}', {"a": 1})], [b"[]", b'"{}"']),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tp", "published", "fit", "unfit"), KINDS, ids=[str(each[0]) for each in KINDS])
+def test_each_kind_of_parameter_takes_what_it_publishes_and_null_only_where_it_may_be(
+    tp: Any, published: dict[str, Any], fit: list[tuple[bytes, Any]], unfit: list[bytes]
+) -> None:
+    required = arguments_codec([Field(name="p", type=tp)])
+    nullable = arguments_codec([Field(name="p", type=tp | None)])
+    optional = arguments_codec([Field(name="p", type=tp, required=False, default=fit[0][1])])
+    both = arguments_codec([Field(name="p", type=tp | None, required=False, default=None)])
+    assert required.schema["properties"]["p"] == published
+    for codec in (required, nullable, optional, both):
+        for raw, value in fit:
+            arrived = codec.decode(b'{"p":' + raw + b"}", tool="t")["p"]
+            assert (type(arrived), repr(arrived)) == (type(value), repr(value))
+        for raw in unfit:
+            (error,) = errors(codec, b'{"p":' + raw + b"}")[:1]
+            assert error.startswith("/p")
+    for codec in (nullable, both):
+        assert codec.decode(b'{"p":null}', tool="t") == {"p": None}
+    for codec in (required, optional):
+        assert errors(codec, b'{"p":null}')[0].startswith("/p: null found, ")
+    for codec in (required, nullable):
+        assert errors(codec, b"{}") == ["/p: required property not found"]
+    assert optional.decode(b"{}", tool="t") == {"p": fit[0][1]}
+    assert both.decode(b"{}", tool="t") == {"p": None}
+
+
+@pytest.mark.parametrize("tp", [Any, object, inspect.Parameter.empty])
+def test_a_parameter_that_takes_anything_takes_null_too_and_may_still_be_required(tp: Any) -> None:
+    codec = arguments_codec([Field(name="p", type=tp)])
+    for raw, value in (
+        (b"null", None),
+        (b"1", 1),
+        (b"1.0", 1.0),
+        (b'"1"', "1"),
+        (b"[1]", [1]),
+        (b'{"a":null}', {"a": None}),
+    ):
+        arrived = codec.decode(b'{"p":' + raw + b"}", tool="t")["p"]
+        assert (type(arrived), arrived) == (type(value), value)
+    assert errors(codec, b"{}") == ["/p: required property not found"]
 
 
 @pytest.mark.parametrize(
