@@ -29,6 +29,7 @@ __all__ = [
     "is_batch",
     "splice",
     "split_batch",
+    "without_deep_items",
 ]
 
 EMPTY: Final = b"{}"
@@ -42,6 +43,8 @@ UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _NEITHER_BRACKET_NOR_QUOTE: Final = bytes(set(range(256)) - set(b'[]{}"'))
 _STEPS: Final = bytes(1 if byte in b"[{" else 255 for byte in range(256))
 _OPENING: Final = rb'\s*\{(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+'
+_TOKEN: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]'
+_ITEM: Final = 4  # the depth of {"result":{"tools":[{…}]}}
 _N: Final = ord("n")  # with which null begins, and no other value
 _MOST_DIGITS: Final = 4300  # of an integer; Python refuses to read more (sys.int_info)
 
@@ -145,6 +148,36 @@ def _too_deep(data: bytes, limit: int) -> Unreadable:
     id = UNSET if head.id is None else head.id
     is_answer = absent(head.method) and (head.result is not UNSET or head.error is not UNSET)
     return Unreadable(INVALID_REQUEST, f"Invalid Request: nested deeper than {limit} levels", id, is_answer=is_answer)
+
+
+def without_deep_items(data: bytes, member: str, limit: int) -> bytes:
+    """Return an answer in which every object of its list ``result.<member>`` that nests deeper than ``limit`` is null.
+
+    Reads no more than brackets and strings, because nothing else can follow any depth.
+    """
+    import re  # as above
+
+    wanted = {2: b'"result"', 3: encode(member)}  # by depth: the name of what is opened there
+    names: dict[int, bytes] = {}
+    pieces: list[bytes] = []
+    name, taken, start, depth, deepest = b"", 0, 0, 0, 0
+    for token in re.finditer(_TOKEN, data, re.DOTALL):
+        match token.group():
+            case b"{" | b"[":
+                depth += 1
+                deepest = max(deepest, depth)
+                if depth in wanted:
+                    names[depth] = name
+                elif depth == _ITEM:
+                    start, deepest = token.start(), depth
+            case b"}" | b"]":
+                if depth == _ITEM and deepest > limit and names == wanted:
+                    pieces += (data[taken:start], b"null")
+                    taken = token.end()
+                depth -= 1
+            case string:
+                name = string
+    return b"".join((*pieces, data[taken:]))
 
 
 def _diagnose(data: bytes, refusal: Exception) -> Unreadable:

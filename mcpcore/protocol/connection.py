@@ -30,12 +30,12 @@ from mcpcore.protocol.events import (
     ResultReceived,
 )
 from mcpcore.protocol.exchanges import Batch, Inbound, Outbound
-from mcpcore.protocol.fitting import decode_leniently, decoder_of, encode_fitted, fitted, take_meta
+from mcpcore.protocol.fitting import decode_leniently, decoder_of, encode_fitted, fitted, list_field, take_meta
 from mcpcore.protocol.messages import Incoming, Kind, Outgoing, Unanswered
 from mcpcore.types._base import Object
 from mcpcore.types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Envelope, ErrorData, RequestId
 from mcpcore.types.methods import Method
-from mcpcore.types.utilities import CancelledParams, ProgressParams
+from mcpcore.types.utilities import CancelledParams, PaginatedParams, ProgressParams
 from mcpcore.versions import VERSIONS
 
 __all__ = ["Connection"]
@@ -275,9 +275,22 @@ class Connection:
     ) -> list[Event]:
         if not unreadable.is_answer:
             return [self._reject(unreadable.error, message, unreadable.id, batch)]
-        if unreadable.id is not UNSET and unreadable.id in self._outbound:
-            return self._broken_answer(unreadable.id, unreadable.error.message)
-        return [MessageRejected(unreadable.error, answered=False)]
+        rejected = MessageRejected(unreadable.error, answered=False)
+        if unreadable.id is UNSET or unreadable.id not in self._outbound:
+            return [rejected]
+        method = self._outbound[unreadable.id].method
+        if method.params is PaginatedParams and method.items is not None and batch is None:
+            # One item that cannot be read must not cost the list that it is in.
+            limit = self._limits.json_depth
+            try:
+                envelope = codec.decode(
+                    codec.without_deep_items(message.data, list_field(method).encode_name, limit), limit
+                )
+            except codec.Unreadable:
+                pass
+            else:
+                return [rejected, *self._receive_one(message, envelope, None)]
+        return self._broken_answer(unreadable.id, unreadable.error.message)
 
     def _reject(
         self, error: ErrorData, message: Incoming, id: RequestId | UnsetType, batch: Batch | None = None

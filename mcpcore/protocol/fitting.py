@@ -12,7 +12,7 @@ from mcpcore.types.content import UnknownContent
 from mcpcore.types.methods import Method
 from mcpcore.types.revisions import fitter
 
-__all__ = ["decode_leniently", "decoder_of", "encode_fitted", "fitted", "take_meta", "without"]
+__all__ = ["decode_leniently", "decoder_of", "encode_fitted", "fitted", "list_field", "take_meta", "without"]
 
 _decoder_of: dict[type, Callable[[Any], Any]] = {}
 
@@ -55,6 +55,12 @@ def without(value: Object, *members: str) -> Object:
     return msgspec.structs.replace(value, **changes) if changes else value
 
 
+def list_field(method: Method) -> msgspec.structs.FieldInfo:
+    """Return the member of a method's result that holds its list."""
+    assert method.result is not None
+    return next(field for field in msgspec.structs.fields(method.result) if field.name == method.items)
+
+
 def decode_leniently(method: Method, raw: Raw) -> tuple[Any, tuple[str, ...]]:
     """Decode a result of which parts may be broken: keep the good items of its list and tell about the rest.
 
@@ -70,7 +76,7 @@ def decode_leniently(method: Method, raw: Raw) -> tuple[Any, tuple[str, ...]]:
     members = {name: value for name, value in given.items() if not codec.absent(value)}
     if method.items is None:
         return decoder_of(kind)(codec.encode(members)), ()
-    field = next(f for f in msgspec.structs.fields(kind) if f.name == method.items)
+    field = list_field(method)
     items: list[Raw] = msgspec.json.decode(members.pop(field.encode_name, b"[]"), type=list[Raw])
     item_decoder = msgspec.json.Decoder(field.type).decode
     kept: list[Any] = []

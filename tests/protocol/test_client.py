@@ -416,6 +416,47 @@ def test_an_answer_that_is_too_deep_ends_its_request_and_is_not_answered(depth: 
     assert not connection.has_messages
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("depth", [130, 1_000, 100_000])
+def test_an_item_that_is_too_deep_is_left_out_of_its_list(version: str, depth: int) -> None:
+    connection = client(version)
+    id = connection.send_request("tools/list")
+    connection.messages_to_send()
+    deep = '{"allOf":[' * depth + "{}" + "]}" * depth
+    tools = [
+        '{"name":"first","inputSchema":{"type":"object","description":"[[{\\"\\\\"}}',
+        f'{{"name":"deep","inputSchema":{deep}}}',
+        '{"name":"last","inputSchema":{"type":"object"}}',
+    ]
+    listed = f'"tools":[{", ".join(tools)}]'
+    answer = f'{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","x":[{{"a":[]}}],{listed}}}}}'
+    rejected, event = connection.receive(Incoming(answer.encode()))
+    assert isinstance(rejected, MessageRejected) and rejected.id is None and "nested deeper" in rejected.error.message
+    assert isinstance(event, ResultReceived)
+    assert [tool.name for tool in event.result.tools] == ["first", "last"]
+    assert event.result.tools[0].input_schema["description"] == '[[{"\\'
+    assert len(event.skipped) == 1
+
+
+@pytest.mark.parametrize("member", ["_meta", "cursors", "nextCursor"])
+def test_what_is_too_deep_beside_the_items_of_a_list_is_of_no_use(member: str) -> None:
+    connection = client("2025-11-25")
+    id = connection.send_request("tools/list")
+    deep = '{"a":[' * 200 + "]}" * 200
+    answer = f'{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[],"{member}":[{deep}]}}}}'
+    (event,) = connection.receive(Incoming(answer.encode()))
+    assert isinstance(event, MessageRejected) and event.id == id
+
+
+def test_no_content_of_a_call_is_left_out_for_its_depth() -> None:
+    connection = client("2025-11-25")
+    id = connection.send_request("tools/call", CallToolParams("t"))
+    deep = '{"a":[' * 200 + "]}" * 200
+    answer = f'{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"t","_meta":{deep}}}]}}}}'
+    (event,) = connection.receive(Incoming(answer.encode()))
+    assert isinstance(event, MessageRejected) and event.id == id
+
+
 def test_a_strict_match_of_ids_leaves_a_request_waiting() -> None:
     connection = client()
     id = connection.send_request("tools/list")

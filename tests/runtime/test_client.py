@@ -1,7 +1,9 @@
 """A client's life: opened and closed from anywhere, with plain and named errors, and nothing left behind."""
 
 import asyncio
+import contextlib
 import contextvars
+import functools
 import gc
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -460,6 +462,11 @@ async def test_the_client_and_server_tell_each_other_who_they_are() -> None:
 # -- results -----------------------------------------------------------------------------------------------------------
 
 
+NESTED: Any = functools.reduce(
+    lambda inner, _: {"allOf": [inner]}, range(110), {"properties": {"n": {"type": "integer"}}}
+)
+
+
 def structured(*results: Any, schema: Any = None) -> Scripted:
     """A modern server whose one tool has an output schema and gives these results in turn."""
     output = schema or {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -515,6 +522,30 @@ async def test_structured_content_must_fit_the_schema_that_was_listed() -> None:
             assert (await client.call_tool("t")).is_error
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"n": {"type": "integer"}}},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"a": {"$ref": "#/$defs/a"}, "n": {"type": "integer"}}}}},
+        {"properties": {"n": {"type": "integer"}, "s": {"pattern": "^(a+)+$"}}},
+        NESTED,
+    ],
+    ids=["older dialect", "recursive", "a pattern that could take for ever", "deep"],
+)
+async def test_an_odd_schema_that_can_be_used_is_used_and_harms_no_other_tool(schema: Any) -> None:
+    good, slow, wrong = result({"n": 1}), result({"s": "a" * 64 + "!"}), result({"n": "one"})
+    with anyio.fail_after(10):
+        async with Client(structured(good, good, wrong, slow, schema={"type": "object", **schema})) as client:
+            assert len(await client.list_tools()) == 2
+            for name in ("t", "good"):
+                assert (await client.call_tool(name)).structured == {"n": 1}
+            with pytest.raises(OutputValidationError) as caught:
+                await client.call_tool("t")
+            assert caught.value.result.text == "usable"
+            with contextlib.suppress(OutputValidationError):
+                await client.call_tool("t")
+
+
 async def test_a_list_that_comes_again_brings_new_schemas() -> None:
     schemas: list[Any] = [
         {"type": "object", "properties": {"n": {"type": "string"}}},
@@ -565,6 +596,9 @@ async def test_a_changed_list_makes_known_schemas_void() -> None:
         {"$ref": "http://127.0.0.1:9/schema"},
         {"type": "nothing"},
         {"type": "object", "properties": 5},
+        {"type": "object", "$schema": "urn:a-dialect-of-nobody"},
+        {"type": "object", "properties": {"n": {"pattern": "(unclosed"}}},
+        {"type": "object", "properties": {"n": {"type": "integer"}, "required": ["n"]}},
     ],
 )
 async def test_a_schema_that_is_of_no_use_costs_no_result(schema: Any, caplog: pytest.LogCaptureFixture) -> None:

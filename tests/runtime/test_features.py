@@ -1,5 +1,6 @@
 """Everything that a server offers, end to end: in every revision, in memory and over lines."""
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Annotated, Any
 
@@ -11,7 +12,8 @@ from mcpcore.exceptions import LocalProtocolError
 from mcpcore.providers.results import assistant, user
 from mcpcore.types.completion import CompletionContext, PromptReference, ResourceTemplateReference
 from mcpcore.versions import MODERN_VERSIONS, VERSIONS
-from tests.support.wires import Lines
+from tests.support.reaching import WAYS, reached
+from tests.support.wires import MODERN, Lines, connected
 
 pytestmark = pytest.mark.anyio
 
@@ -240,3 +242,158 @@ def test_eras_that_do_not_exist_are_refused(options: Any) -> None:
 def test_a_protocol_version_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="2025-11-25"):
         Client(make_server(), protocol_version="2025-11-26")
+
+
+# -- what is not offered -----------------------------------------------------------------------------------------------
+
+REQUESTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    # kind of handler: requests that belong to it
+    "tool": [("tools/list", {}), ("tools/call", {"name": "x"})],
+    "prompt": [("prompts/list", {}), ("prompts/get", {"name": "x"})],
+    "resource": [
+        ("resources/list", {}),
+        ("resources/templates/list", {}),
+        ("resources/read", {"uri": "a://b"}),
+        ("resources/subscribe", {"uri": "a://b"}),
+        ("resources/unsubscribe", {"uri": "a://b"}),
+    ],
+    "completion": [
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": ""}})
+    ],
+}
+
+
+def offering(kind: str) -> Server:
+    server = Server("one kind")
+    match kind:
+        case "tool":
+            server.add_tool(lambda: "", "one")
+        case "prompt":
+            server.prompt(lambda: "", name="one")
+        case "resource":
+            server.resource(lambda: "", uri="one://it")
+        case _:
+            server.complete(lambda: None, prompt="one")
+    return server
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize("kind", REQUESTS)
+async def test_requests_for_kinds_that_are_not_offered_are_unknown_methods_and_the_others_are_answered(
+    kind: str, era: str
+) -> None:
+    version = MODERN if era == "modern" else "2025-11-25"
+    async with connected(offering(kind)) as peer:
+        if era == "legacy":
+            await peer.initialize()
+        for other, requests in REQUESTS.items():
+            for method, params in requests:
+                if era == "modern" and "subscribe" in method:
+                    continue
+                answer = await peer.request(method, params, era=version)
+                code = answer.get("error", {}).get("code")
+                assert (code == -32601) is (other != kind), (method, answer)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_a_kind_that_was_offered_is_answered_when_its_last_handler_has_gone(era: Any) -> None:
+    server = offering("tool")
+    with anyio.fail_after(5):
+        async with Client(server, eras=(era,), cache=False) as client:
+            server.remove_tool("one")
+            assert await client.list_tools() == []
+
+
+# -- requests that cannot be read --------------------------------------------------------------------------------------
+
+BROKEN: dict[str, list[dict[str, Any]]] = {
+    "resources/read": [{}, {"uri": 5}, {"uri": None}, {"uri": ["config://app"]}],
+    "prompts/get": [{}, {"name": 5}, {"name": None}, {"name": "greet", "arguments": ["Ada"]}],
+    "completion/complete": [{}, {"ref": {"type": "ref/nothing"}, "argument": {"name": "a", "value": ""}}],
+}
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize("method", BROKEN)
+async def test_parameters_of_another_form_are_invalid_and_the_connection_goes_on(method: str, era: str) -> None:
+    version = MODERN if era == "modern" else "2025-11-25"
+    async with connected(make_server()) as peer:
+        if era == "legacy":
+            await peer.initialize()
+        for params in BROKEN[method]:
+            answer = await peer.request(method, params, era=version)
+            assert answer["error"]["code"] == -32602, (params, answer)
+        assert "result" in await peer.request("tools/list", era=version)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_an_empty_address_is_of_no_resource(era: Any) -> None:
+    with anyio.fail_after(5):
+        async with Client(make_server(), eras=(era,)) as client:
+            with pytest.raises(PeerError) as caught:
+                await client.read_resource("")
+            assert caught.value.code == (-32602 if era == "modern" else -32002)
+            assert caught.value.data == {"uri": ""}
+
+
+@pytest.mark.parametrize("arguments", [None, {}])
+async def test_a_prompt_without_parameters_needs_no_arguments(arguments: Any) -> None:
+    server = Server("prompts")
+    server.prompt(lambda: "Hello.", name="greet")
+    async with connected(server) as peer:
+        answer = await peer.request("prompts/get", {"name": "greet", "arguments": arguments})
+        assert answer["result"]["messages"][0]["content"]["text"] == "Hello."
+
+
+# -- addresses ---------------------------------------------------------------------------------------------------------
+
+ADDRESSES = [
+    "users/me",
+    "urn:isbn:1",
+    "data:text/plain,x",
+    "config:a/b",
+    "HTTP://Host/Path",
+    "http://host:80/",
+    "resource://CamelCase",
+    "file:///a b",
+    "x://h",
+    "x://h/",
+    "x://größe",
+]
+
+
+@pytest.mark.parametrize("over", WAYS)
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_addresses_are_listed_read_and_echoed_character_by_character(over: str, era: Any) -> None:
+    server = Server("addresses")
+
+    def at(address: str) -> Callable[[], str]:
+        return lambda: f"at {address}"
+
+    for address in ADDRESSES:
+        server.resource(at(address), uri=address)
+    with anyio.fail_after(20):
+        async with reached(server, over) as target, Client(target, eras=(era,)) as client:
+            assert [each.uri for each in await client.list_resources()] == ADDRESSES
+            for address in ADDRESSES:
+                (contents,) = (await client.read_resource(address)).contents
+                assert (contents.uri, contents.text) == (address, f"at {address}")
+
+
+@pytest.mark.parametrize(
+    ("template", "spellings"),
+    [
+        ("shop://größe/{n}", ["shop://größe/1", "shop://gr%C3%B6%C3%9Fe/1"]),
+        ("shop://a b/{n}", ["shop://a b/1", "shop://a%20b/1"]),
+    ],
+)
+async def test_a_template_can_be_read_in_either_spelling_of_what_is_listed(template: str, spellings: list[str]) -> None:
+    server = Server("templates")
+    server.resource(lambda n: f"number {n}", uri=template)
+    with anyio.fail_after(5):
+        async with Client(server) as client:
+            assert [each.uri_template for each in await client.list_resource_templates()] == [template]
+            for uri in spellings:
+                assert [(each.uri, each.text) for each in (await client.read_resource(uri)).contents] == [
+                    (uri, "number 1")
+                ]

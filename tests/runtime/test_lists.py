@@ -140,6 +140,37 @@ async def test_a_tool_of_the_same_name_replaces_the_one_that_is_served(caplog: p
     assert "Replaced tool 'tool0'" in caplog.text
 
 
+@ERAS
+async def test_a_call_that_runs_is_not_disturbed_when_its_tool_goes_and_comes_back_as_another(era: Any) -> None:
+    server, started, release = Server("changing"), anyio.Event(), anyio.Event()
+
+    async def old() -> str:
+        started.set()
+        await release.wait()
+        return "old"
+
+    async def new() -> str:
+        return "new"
+
+    server.add_tool(old, "tool")
+    said: list[str] = []
+    with anyio.fail_after(5):
+        async with Client(server, eras=(era,), cache=False) as client, anyio.create_task_group() as tasks:
+
+            async def call() -> None:
+                said.append((await client.call_tool("tool")).text)
+
+            tasks.start_soon(call)
+            await started.wait()
+            server.remove_tool("tool")
+            with pytest.raises(PeerError, match="Unknown tool: tool"):
+                await client.call_tool("tool")
+            server.add_tool(new, "tool")
+            await call()
+            release.set()
+    assert said == ["new", "old"]
+
+
 def test_what_is_not_there_cannot_be_removed() -> None:
     with pytest.raises(KeyError, match="tool0"):
         numbered(1).remove_tool("tool1")

@@ -19,6 +19,7 @@ from mcpcore.protocol.messages import Incoming, Outgoing, RequestScope
 from mcpcore.runtime.request import Message
 from mcpcore.transports.lines import LineChannel
 from mcpcore.types.completion import PromptReference
+from tests.support.reaching import WAYS, reached
 from tests.support.wires import MODERN, Lines, Peer, connected, socket_pair
 
 pytestmark = pytest.mark.anyio
@@ -62,12 +63,13 @@ def blocking_server(release: threading.Event, **options: Any) -> Server:
 
 
 @ERAS
-async def test_handlers_that_block_delay_nothing_else(era: Any) -> None:
+@pytest.mark.parametrize("over", WAYS)
+async def test_handlers_that_block_delay_nothing_else(era: Any, over: str) -> None:
     release = threading.Event()
     server = blocking_server(release)
     done: list[str] = []
-    with anyio.fail_after(5):
-        async with Client(Lines(server), eras=(era,)) as client:
+    with anyio.fail_after(10):
+        async with reached(server, over) as target, Client(target, eras=(era,)) as client:
 
             async def run(name: str, call: Any) -> None:
                 await call
