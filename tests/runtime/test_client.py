@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import contextvars
-import functools
 import gc
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -462,9 +461,9 @@ async def test_the_client_and_server_tell_each_other_who_they_are() -> None:
 # -- results -----------------------------------------------------------------------------------------------------------
 
 
-NESTED: Any = functools.reduce(
-    lambda inner, _: {"allOf": [inner]}, range(110), {"properties": {"n": {"type": "integer"}}}
-)
+NESTED: Any = {"properties": {"n": {"type": "integer"}}}
+for _ in range(110):
+    NESTED = {"allOf": [NESTED]}
 
 
 def structured(*results: Any, schema: Any = None) -> Scripted:
