@@ -310,6 +310,14 @@ def test_what_a_type_decodes_it_encodes_to_something_its_schema_accepts(data: st
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
+def test_what_a_result_is_said_to_break_is_what_its_published_schema_says(data: st.DataObject) -> None:
+    codec = value_codec(data.draw(types))
+    value = data.draw(near(codec.schema, codec.schema))
+    assert (codec.errors(value, msgspec.json.encode(value)) == []) is Validator(codec.schema).is_valid(value)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
 def test_msgspec_writes_plain_types_like_the_writer_that_knows_every_type(data: st.DataObject) -> None:
     tp = data.draw(types)
     reader = value_codec(tp, mode="input")

@@ -3,15 +3,18 @@
 import dataclasses
 import datetime
 import enum
+import io
 import json
 import logging
 import pathlib
+import threading
 import uuid
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, Union
 
 import msgspec
+import pydantic
 import pytest
 from msgspec import UNSET, Struct, UnsetType
 
@@ -468,6 +471,22 @@ def test_an_error_is_not_held_to_the_schema() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"output_schema": True}, {"output_schema": "wrap"}, {"output_schema": {"type": "object", "required": ["x"]}}],
+)
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", LEGACY, MODERN])
+def test_an_error_keeps_its_text_and_whatever_else_the_tool_gave_it(options: Any, version: str) -> None:
+    plain = call(CallToolResult.error("what went wrong"), Recheck, version, **options)
+    assert plain == {"content": [{"type": "text", "text": "what went wrong"}], "isError": True}
+    given = CallToolResult([TextContent("what went wrong")], {"reason": "own"}, True)
+    result = call(given, Recheck, version, **options)
+    assert result["content"] == [{"type": "text", "text": "what went wrong"}] and result["isError"] is True
+    assert result.get("structuredContent", {"reason": "own"}) == {"reason": "own"}
+    streamed = streamed_result([given], tool="t", codec=output_codec(list[int], **options), version=version)
+    assert streamed.is_error and text_of(streamed) == "what went wrong"
+
+
 @pytest.mark.parametrize("value", [CallToolResult.text("a"), TextContent("a"), [Image(PNG)]])
 def test_content_in_place_of_promised_data_is_an_error(value: Any) -> None:
     result = call(value, Recheck, output_schema=True)
@@ -586,6 +605,84 @@ def test_a_result_of_another_shape_than_promised_is_an_error() -> None:
     assert call(None, Recheck, output_schema=True)["isError"] is True
     assert call({"checked": 1, "delivered": [], "more": 1}, Recheck, output_schema=True)["isError"] is False
     assert call(Recheck(5.0, []), Recheck, output_schema=True)["isError"] is False  # type: ignore[arg-type]  # an integer in JSON
+
+
+class Number(TypedDict):
+    n: int
+
+
+@dataclasses.dataclass
+class Holding:
+    n: int
+    held: Any
+
+
+class StructHolding(Struct):
+    n: int
+    held: Any
+
+
+class ModelHolding(pydantic.BaseModel):
+    n: int
+    held: Any
+
+
+class Opaque: ...
+
+
+def endless() -> dict[str, Any]:
+    value: dict[str, Any] = {"n": 1}
+    value["self"] = value
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            {"n": "1"},
+            {"n": True},
+            {"n": 1.5},
+            {"n": None},
+            {"n": [1]},
+            {"m": 1},
+            {},
+            [{"n": 1}],
+            [],
+            5,
+            "n",
+            "",
+            None,
+            True,
+        ),
+        *({"n": 1, "held": threading.Lock()}, {"n": 1, "held": io.StringIO("a")}, {"n": 1, "held": print}),
+        *(Holding(1, threading.Lock()), StructHolding(1, threading.Lock()), ModelHolding(n=1, held=threading.Lock())),
+        *({"n": float("nan")}, {"n": 1, "held": float("inf")}, {"n": 1, "\ud800": 1}, {"n": 1, (1, 2): 3}, endless()),
+        *(
+            Opaque(),
+            Number,
+            ValueError("n"),
+            NotImplemented,
+            ...,
+            iter([1]),
+            {"n": {1}},
+            {"n": Decimal(1)},
+            {"n": b"1"},
+        ),
+    ],
+)
+@pytest.mark.parametrize("version", ["2025-06-18", LEGACY, MODERN])
+def test_success_is_never_without_what_the_schema_promises(value: Any, version: str) -> None:
+    result = call(value, Number, version, output_schema=True)
+    assert result["isError"] is True and "structuredContent" not in result
+    assert result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("held", [float("nan"), float("inf"), float("-inf"), "1.5", None, True])
+def test_a_float_of_a_result_is_a_number_that_json_has(held: Any) -> None:
+    ratio = TypedDict("Ratio", {"ratio": float})  # noqa: UP013  # made here
+    assert call({"ratio": held}, ratio, output_schema=True)["isError"] is True
+    assert call({"ratio": 1}, ratio, output_schema=True)["structuredContent"] == {"ratio": 1}
 
 
 def test_a_failed_validation_does_not_quote_the_result() -> None:
