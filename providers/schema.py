@@ -242,10 +242,12 @@ def _parameter(reader: TypeReader, field: Field) -> _Parameter:
     return _Parameter(field, node, admits_unset, default, factory)
 
 
+_CONTAINERS: Final = (list, dict, set, bytearray)  # with whatever inside, JSON or not
+
+
 def _copier(default: Any, node: Node) -> Callable[[], Any] | None:
     """Return what copies a default that a call could change; None for one without parts, or that is no data at all."""
-    has_parts = isinstance(default, list | dict | set | bytearray)
-    if not has_parts and not isinstance(shown_default(default, node), list | dict):
+    if type(default) not in _CONTAINERS and not isinstance(shown_default(default, node), list | dict):
         return None
     try:
         copy.deepcopy(default)

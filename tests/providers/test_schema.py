@@ -12,6 +12,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
+from types import GenericAlias
 from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, TypedDict
 
 import attrs
@@ -475,13 +476,16 @@ def test_strings_are_never_read_as_json(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_strings_inside_structure_are_never_read_as_json(text: str) -> None:
-    for tp in (list[str], tuple[str, ...], list[str | int], list[Any], list):
+    several: list[Any] = [list[str], tuple[str, ...], list[str | int], list[Any], list]
+    for tp in several:
         assert list(decoder(tp)(msgspec.json.encode([text]))) == [text]
-    for tp in (dict[str, str], dict[str, Any], dict):
+    named: list[Any] = [dict[str, str], dict[str, Any], dict]
+    for tp in named:
         assert decoder(tp)(msgspec.json.encode({text: text})) == {text: text}
-    for tp in (TextStruct, TextData, TextModel):
+    records: list[Any] = [TextStruct, TextData, TextModel]
+    for tp in records:
         assert decoder(tp)(msgspec.json.encode({"text": text})).text == text
-        assert decoder(list[tp])(msgspec.json.encode([{"text": text}]))[0].text == text
+        assert decoder(GenericAlias(list, (tp,)))(msgspec.json.encode([{"text": text}]))[0].text == text
     assert decoder(TextDict)(msgspec.json.encode({"text": text})) == {"text": text}
 
 

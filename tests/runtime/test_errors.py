@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypedDict
 
 import anyio
 import anyio.lowlevel
@@ -24,6 +24,8 @@ from mcpcore import (
 )
 from mcpcore.runtime.request import Message
 from mcpcore.types.completion import PromptReference
+from mcpcore.versions import VERSIONS
+from tests.support.reaching import WAYS, reached
 from tests.support.wires import MODERN, Peer, connected
 
 pytestmark = pytest.mark.anyio
@@ -521,3 +523,117 @@ async def test_a_result_that_middleware_made_unwritable_is_an_internal_error(era
             with pytest.raises(PeerError, match="Internal error"):
                 await client.call_tool("quick")
             await client.ping()
+
+
+# -- which of the two errors -------------------------------------------------------------------------------------------
+
+
+class Total(TypedDict):
+    total: int
+
+
+def everything_wrong() -> Server:
+    server = Server("everything wrong")
+
+    @server.tool(output_schema=True)
+    def broken(how: Literal["raises", "error", "shape", "nothing", "fits"], total: int = 1) -> Total:
+        if how == "raises":
+            raise ValueError("what went wrong")
+        wrong: Any = {"error": CallToolResult.error("what went wrong"), "shape": {"total": "many"}, "nothing": None}
+        return Total(total=total) if how == "fits" else wrong[how]
+
+    @server.tool(visible=lambda principal: False)
+    def hidden() -> str:
+        return "hidden"
+
+    @server.tool
+    def removed() -> str:
+        return "removed"
+
+    server.registry.remove("tool", "removed")
+    return server
+
+
+@pytest.mark.parametrize("over", WAYS)
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_what_the_model_can_mend_is_a_result_and_what_the_client_did_is_an_error(over: str, version: str) -> None:
+    with anyio.fail_after(20):
+        async with reached(everything_wrong(), over) as target, Client(target, protocol_version=version) as client:
+            for name in ("no_such_tool", "hidden", "removed", "Broken", "broken ", ""):
+                with pytest.raises(PeerError) as caught:
+                    await client.call_tool(name)
+                assert (caught.value.code, caught.value.message) == (-32602, f"Unknown tool: {name}")
+            heading = "Tool (broken) input validation failed: Validation failed: JSON schema validation errors: "
+            for arguments, said in (
+                ({}, "[/how: required property not found]"),
+                ({"how": "often"}, '[/how: value "often" must be one of [raises, error, shape, nothing, fits]]'),
+                ({"how": "fits", "total": "1"}, "[/total: string found, integer expected]"),
+                ({"how": "fits", "more": 1}, "[/more: unexpected property]"),
+            ):
+                result = await client.call_tool("broken", arguments)
+                assert (result.is_error, result.text) == (True, heading + said)
+
+
+@pytest.mark.parametrize("over", WAYS)
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_the_text_of_an_error_reaches_the_caller_whatever_the_tool_promised(over: str, version: str) -> None:
+    with anyio.fail_after(20):
+        async with reached(everything_wrong(), over) as target, Client(target, protocol_version=version) as client:
+            await client.list_tools()  # from here on the client holds results to the schema
+            raised = await client.call_tool("broken", {"how": "raises"})
+            assert (raised.is_error, raised.text) == (True, "Error invoking method: broken\nwhat went wrong")
+            given = await client.call_tool("broken", {"how": "error"})
+            assert (given.is_error, given.text) == (True, "what went wrong")
+            assert raised.structured is None and given.structured is None
+            if version >= "2025-06-18":
+                for how in ("shape", "nothing"):
+                    result = await client.call_tool("broken", {"how": how})
+                    assert result.is_error and result.structured is None
+                    assert result.text.startswith("Tool (broken) output validation failed: ")
+            fits = await client.call_tool("broken", {"how": "fits"})
+            assert fits.is_error is False and fits.structured == ({"total": 1} if version >= "2025-06-18" else None)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", [None, 5, True, ["quick"], {"a": 1}, ...])
+async def test_a_call_without_the_name_of_a_tool_is_refused_and_the_connection_goes_on(version: str, name: Any) -> None:
+    async with connected(raising()) as peer:
+        if version != MODERN:
+            await peer.initialize(version)
+        params = {} if name is ... else {"name": name}
+        answer = await peer.request("tools/call", params | {"arguments": {}}, era=version)
+        assert answer["error"]["code"] == -32602 and "result" not in answer
+        assert (await peer.call("quick", era=version))["result"]["isError"] is False
+
+
+@ERAS
+async def test_a_tool_goes_on_after_its_name_is_removed_and_given_to_another(era: Any) -> None:
+    server = Server("changing")
+    entered, go_on = anyio.Event(), anyio.Event()
+
+    async def first() -> str:
+        entered.set()
+        await go_on.wait()
+        return "first"
+
+    async def second() -> str:
+        return "second"
+
+    server.add_tool(first, name="it")
+    results: list[str] = []
+    with anyio.fail_after(5):
+        async with Client(server, eras=(era,)) as client, anyio.create_task_group() as tasks:
+
+            async def call() -> None:
+                results.append((await client.call_tool("it")).text)
+
+            tasks.start_soon(call)
+            await entered.wait()
+            server.registry.remove("tool", "it")
+            with pytest.raises(PeerError, match="Unknown tool: it"):
+                await client.call_tool("it")
+            server.add_tool(second, name="it")
+            assert (await client.call_tool("it")).text == "second"
+            assert not results
+            go_on.set()
+    assert results == ["first"]
