@@ -378,7 +378,7 @@ def test_a_pydantic_field_in_annotated_may_hold_the_default() -> None:
     "default",
     [
         pydantic.Field(default_factory=lambda data: data),
-        dataclass_field(default_factory=lambda needed: needed),
+        dataclass_field(default_factory=lambda needed: needed),  # type: ignore[misc, arg-type]  # the mistake
         attrs.Factory(lambda self: self, takes_self=True),
     ],
 )
