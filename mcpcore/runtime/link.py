@@ -282,7 +282,9 @@ class Link:
                 self.connection.send_result(event.id, result)
         except McpError as error:
             self._send_error(event.id, ErrorData(error.code, error.message))
-        except Exception:
+        except BaseException as error:
+            if not (isinstance(error, Exception) or _is_stray(error)):
+                raise  # cancellation, or what ends the process
             logger.exception("the function that answers %s failed", event.method.name)
             self._send_error(event.id, ErrorData(INTERNAL_ERROR, "Internal error"))
 
@@ -305,6 +307,12 @@ class Link:
     def is_legacy(self) -> bool:
         """The server speaks a legacy revision."""
         return self.connection.server is not None and self.connection.server.era is Era.LEGACY
+
+
+def _is_stray(error: BaseException) -> bool:
+    from mcpcore.runtime.errors import is_stray  # it comes with the server's side, which few clients need
+
+    return is_stray(error)
 
 
 def _names_versions(error: ErrorData) -> bool:

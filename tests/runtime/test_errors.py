@@ -13,6 +13,7 @@ from mcpcore import (
     CallToolResult,
     CapabilityError,
     Client,
+    Context,
     Depends,
     InsufficientScope,
     McpError,
@@ -318,6 +319,31 @@ async def test_a_cancellation_of_something_else_that_a_tool_waits_for_is_its_fai
     with anyio.fail_after(5):
         async with Client(server, eras=(era,)) as client:
             assert (await client.call_tool("wait")).is_error
+            assert (await client.call_tool("quick")).text == "quick"
+
+
+@pytest.mark.parametrize("name", STRAYS)
+async def test_what_no_function_of_a_legacy_client_should_raise_fails_only_what_it_was_to_answer(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server("asking")
+
+    @server.tool
+    async def ask(ctx: Context) -> str:
+        await ctx.roots()
+        return "never"
+
+    @server.tool
+    async def quick() -> str:
+        return "quick"
+
+    async def roots() -> Any:
+        raise STRAYS[name]()
+
+    with anyio.fail_after(5):
+        async with Client(server, eras=("legacy",), roots=roots) as client:
+            assert (await client.call_tool("ask")).is_error
+            assert "the function that answers roots/list failed" in caplog.text
             assert (await client.call_tool("quick")).text == "quick"
 
 
