@@ -18,7 +18,7 @@ from msgspec import Meta, Raw, Struct
 
 from mcpcore.exceptions import DefinitionError, DuplicateName, McpError, SkippedHandlers
 from mcpcore.providers.declarations import ResourceHints, ToolHints, complete, prompt, resource, tool
-from mcpcore.providers.markers import CallToolRequest, Demand, Injection, Param, RequestMeta
+from mcpcore.providers.markers import CallToolRequest, Demand, Depends, Injection, Param, RequestMeta
 from mcpcore.providers.registry import Registry
 from mcpcore.providers.signature import Kind
 from mcpcore.types import (
@@ -1266,6 +1266,52 @@ def test_partials_are_called_with_what_they_bound() -> None:
     assert call(registry, "positional", b'{"y":"a"}').content[0].text == "1 a"
     assert call(registry, "keyword").content[0].text == "2 d"
     assert call(registry, "keyword", b'{"x":3}').content[0].text == "3 d"
+
+
+PARAMETERS = [
+    *("json", "dict", "copy", "schema", "model_config", "model_dump", "fields", "validate", "self", "self_", "cls", "class_"),
+    *("_private", "__dunder", "__dunder__", "_", "type", "id", "list", "print", "name", "title", "ctx", "context", "größe"),
+    # what the machinery around a call calls its own things
+    *("params", "source", "version", "values", "args", "kwargs", "function", "call", "tool", "request", "meta", "arguments"),
+]  # fmt: skip
+
+FORMS = {
+    "def": "def f({0}: str): return {0}",
+    "async def": "async def f({0}: str): return {0}",
+    "keyword-only": "def f(*, {0}: str): return {0}",
+    "positional-only": "def f({0}: str, /): return {0}",
+    "optional": "def f({0}: str = 'd', /): return {0}",
+    "checked": "def f({0}: Annotated[str, Meta(pattern='v')]): return {0}",
+    "beside an injected one": "def f(given: RequestMeta, {0}: str): return {0}",
+    "beside a dependency": "async def f(made: Annotated[str, Depends(lambda: '')], {0}: str): return {0}",
+    "generator": "def f({0}: str): yield {0}",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_parameter_is_called_on_the_wire_what_it_is_called_in_python(form: str) -> None:
+    for name in PARAMETERS:
+        names: dict[str, Any] = {"Annotated": Annotated, "Depends": Depends, "Meta": Meta, "RequestMeta": RequestMeta}
+        exec(FORMS[form].format(name), names)  # noqa: S102 - our own text
+        registry = Registry()
+        registry.tool(names["f"])
+        (published,) = registry.list("tool", LEGACY)
+        assert list(published.input_schema["properties"]) == [name]
+        result = call(registry, "f", msgspec.json.encode({name: "v"}))
+        assert (drive(result) if hasattr(result, "send") else result).content[0].text == "v"
+
+
+def test_a_variable_and_an_argument_of_a_prompt_are_called_what_they_are_called_in_python() -> None:
+    for name in PARAMETERS:
+        names: dict[str, Any] = {}
+        exec(FORMS["def"].format(name), names)  # noqa: S102 - our own text
+        registry = Registry()
+        registry.prompt(names["f"])
+        registry.resource(names["f"], uri=f"a://{{{name}}}")
+        prompt_, template = registry.find_prompt("f"), registry.match_resource("a://v")
+        assert prompt_ is not None and template is not None
+        assert prompt_.invoke(GetPromptParams("f", {name: "v"}), None, LEGACY).messages[0].content.text == "v"
+        assert template.invoke(ReadResourceParams("a://v"), None, LEGACY).contents[0].text == "v"
 
 
 class Bound:
