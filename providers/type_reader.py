@@ -15,6 +15,7 @@ from pathlib import PurePath
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Final, Literal, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from mcpcore.exceptions import DefinitionError
@@ -35,7 +36,7 @@ from mcpcore.providers.encoding import dump
 from mcpcore.providers.leaf_nodes import AnyNode, EnumNode, ScalarNode, TextNode
 from mcpcore.providers.markers import Param
 from mcpcore.providers.metadata import read_metadata
-from mcpcore.providers.nodes import Mismatch, Node, admits
+from mcpcore.providers.nodes import Mismatch, Node, admits, is_exact
 from mcpcore.providers.validation import json_type
 
 __all__ = ["TypeReader", "admits_unset", "shown_default"]
@@ -347,7 +348,20 @@ def shown_default(default: Any, node: Node) -> Any:
     try:
         shown, _ = dump(default)
         # `decode` expects what the schema accepts; whatever it makes of something else, the default does not fit.
-        fits = admits(node.types, json_type(shown)) and node.decode(shown, ()) is not UNSET
+        fits = admits(node.types, json_type(shown)) and node.decode(shown, ()) is not UNSET and _is_within(shown, node)
     except Exception:  # noqa: BLE001  # what the schema would have refused can end in any error
         return UNSET
     return shown if fits else UNSET
+
+
+def _is_within(shown: Any, node: Node) -> bool:
+    """Return whether a value keeps the limits of its type, as far as msgspec can tell."""
+    if not is_exact(node):
+        return True
+    try:
+        msgspec.convert(shown, node.carrier())
+    except msgspec.ValidationError:
+        return False
+    except (TypeError, ValueError):  # a union that msgspec does not do, a limit beyond 64 bits
+        return True
+    return True
