@@ -408,11 +408,12 @@ class SyncContext(_View[None]):
         return cast(T, value)
 
     def progress(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
-        if self.wants_progress:
+        if self.wants_progress and not self.cancelled:
             self._wait(Context.progress, progress, total=total, message=message)
 
     def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> None:
-        self._wait(Context.log, level, data, logger=logger)
+        if not self.cancelled:
+            self._wait(Context.log, level, data, logger=logger)
 
     def ping(self) -> None:
         """See `Context.ping`."""

@@ -31,6 +31,8 @@ def make_server() -> Server:
     @server.tool
     def count_in_thread(n: int, ctx: SyncContext) -> str:
         for number in range(1, n + 1):
+            if ctx.cancelled:
+                break
             ctx.progress(number, total=n)
         return "counted"
 
