@@ -1,10 +1,13 @@
 """The endpoint inside other applications."""
 
+import json
 import runpy
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -100,3 +103,69 @@ async def test_a_lifespan_that_fails_is_told_to_the_host() -> None:
 
     await app({"type": "lifespan"}, receive, send)
     assert sent == [{"type": "lifespan.startup.failed", "message": "no database"}]
+
+
+caller: ContextVar[str] = ContextVar("caller", default="nobody")
+
+
+def naming_callers(app: Any) -> Any:
+    """ASGI middleware that puts a header field into a context variable."""
+
+    async def wrapped(scope: Any, receive: Any, send: Any) -> None:
+        caller.set(dict(scope["headers"]).get(b"x-caller", b"nobody").decode())
+        await app(scope, receive, send)
+
+    return wrapped
+
+
+def knowing_callers() -> Server:
+    made = Server("callers")
+
+    @made.tool
+    def threaded() -> str:
+        return caller.get()
+
+    @made.tool
+    async def awaited() -> str:
+        await anyio.lowlevel.checkpoint()
+        return caller.get()
+
+    @made.resource("who://calls")
+    def resource() -> str:
+        return caller.get()
+
+    @made.prompt
+    async def prompt() -> str:
+        await anyio.lowlevel.checkpoint()
+        return caller.get()
+
+    return made
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_context_variables_of_the_hosts_middleware_are_those_of_each_request(era: str) -> None:
+    endpoint = knowing_callers().http_app()
+    Caller.opened.append(endpoint)
+    call = calling(naming_callers(endpoint))
+    requests: list[tuple[str, dict[str, Any]]] = [
+        ("tools/call", {"name": "threaded", "arguments": {}}),
+        ("tools/call", {"name": "awaited", "arguments": {}}),
+        ("resources/read", {"uri": "who://calls"}),
+        ("prompts/get", {"name": "prompt"}),
+    ]
+    said: list[tuple[str, bool]] = []
+
+    async def ask(name: str) -> None:
+        session = {} if era == "modern" else await call.initialize(**{"x-caller": "somebody else"})
+        for method, params in requests * 3:
+            message, fields = (request(method, params), session) if era == "legacy" else modern(method, params)
+            response = await call.post(message, {**fields, "x-caller": name})
+            (answer,) = [each for each in response.messages if "result" in each]
+            said.append((name, f'"text":"{name}"' in json.dumps(answer, separators=(",", ":"))))
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            for name in ("ada", "bob"):
+                tasks.start_soon(ask, name)
+    assert len(said) == 2 * 3 * len(requests) and all(right for _, right in said)
+    assert caller.get() == "nobody"

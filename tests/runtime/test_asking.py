@@ -33,6 +33,7 @@ from mcpcore.types.elicitation import ElicitParams, ElicitResult
 from mcpcore.types.roots import Root
 from mcpcore.types.sampling import CreateMessageParams, CreateMessageResult, SamplingMessage
 from mcpcore.types.utilities import InputRequest, InputRequiredResult
+from tests.support.reaching import WAYS, reached
 from tests.support.wires import MODERN, Lines, Peer, Scripted, connected
 
 pytestmark = pytest.mark.anyio
@@ -469,8 +470,14 @@ async def test_an_answer_that_is_none_fails_the_call(result: Any) -> None:
     assert (await legacy_answer("book", {"result": result}))["is_error"]
 
 
-async def test_two_calls_that_ask_at_the_same_time_get_their_own_answers() -> None:
+@pytest.mark.parametrize("over", WAYS)
+async def test_calls_that_ask_at_the_same_time_get_their_own_answers(over: str) -> None:
     server = Server("two")
+
+    @server.tool
+    def ask_in_thread(name: str, ctx: SyncContext) -> str:
+        reply = ctx.elicit(name, {"type": "object", "properties": {"echo": {"type": "string"}}})
+        return str(reply.value)
 
     @server.tool
     async def ask(name: str, ctx: Context) -> str:
@@ -483,19 +490,22 @@ async def test_two_calls_that_ask_at_the_same_time_get_their_own_answers() -> No
 
     results: dict[str, str] = {}
     with anyio.fail_after(5):
-        async with client(Lines(server), "legacy", elicitation=elicitation) as connection:
+        async with reached(server, over) as target, client(target, "legacy", elicitation=elicitation) as connection:
 
-            async def call(name: str) -> None:
-                results[name] = (await connection.call_tool("ask", {"name": name})).text
+            async def call(tool: str, name: str) -> None:
+                results[name] = (await connection.call_tool(tool, {"name": name})).text
 
             async with anyio.create_task_group() as tasks:
                 for name in ("a", "b", "c"):
-                    tasks.start_soon(call, name)
-    assert results == {name: f"{{'echo': '{name}'}}" for name in ("a", "b", "c")}
+                    tasks.start_soon(call, "ask", name)
+                    tasks.start_soon(call, "ask_in_thread", f"{name} in a thread")
+    names = [f"{name}{where}" for name in ("a", "b", "c") for where in ("", " in a thread")]
+    assert results == {name: f"{{'echo': '{name}'}}" for name in names}
 
 
 @ERAS
-async def test_the_clients_answering_function_may_itself_call_a_tool(era: str) -> None:
+@pytest.mark.parametrize("over", WAYS)
+async def test_the_clients_answering_function_may_itself_call_a_tool(era: str, over: str) -> None:
     server = make_server()
 
     @server.tool
@@ -507,8 +517,9 @@ async def test_the_clients_answering_function_may_itself_call_a_tool(era: str) -
         async def elicitation(params: ElicitParams) -> Any:
             return {"name": (await connection.call_tool("who")).text, "seats": 1}
 
-        async with client(Lines(server), era, elicitation=elicitation) as connection:
-            assert "Grace" in (await connection.call_tool("book")).text
+        async with reached(server, over) as target, client(target, era, elicitation=elicitation) as connection:
+            for tool in ("book", "book_in_thread"):
+                assert "Grace" in (await connection.call_tool(tool)).text
 
 
 async def test_a_legacy_server_learns_nothing_of_why_an_answering_function_failed(
