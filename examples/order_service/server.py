@@ -1,4 +1,7 @@
-"""Six tools around the orders of a shop. Run it: ``python server.py`` speaks MCP on stdin and stdout."""
+"""The orders of a shop: six tools, a resource, a prompt and the completion of order IDs.
+
+Run it: ``python server.py`` speaks MCP on stdin and stdout.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -7,7 +10,19 @@ from typing import Annotated, Protocol
 from msgspec import Meta, Struct
 from orders import NOW, Order, Orders, StubCarrier
 
-from mcpcore import Context, Param, Server, ToolError, ToolHints, tool
+from mcpcore import (
+    Arg,
+    Context,
+    Param,
+    ResourceNotFound,
+    Server,
+    ToolError,
+    ToolHints,
+    complete,
+    prompt,
+    resource,
+    tool,
+)
 
 READS = ToolHints(read_only=True, destructive=False, idempotent=True, open_world=False)
 
@@ -107,8 +122,37 @@ class OrderTools:
         return Cancelled(True, f"Order {order_id} is cancelled.", cancelled)
 
 
+class OrderDocuments:
+    """What a user may attach or start from."""
+
+    def __init__(self, orders: Orders) -> None:
+        self.orders = orders
+
+    @resource("order://{order_id}", mime_type="application/json")
+    def order(self, order_id: str) -> Order:
+        """One order with customer, items and shipment."""
+        try:
+            return self.orders.get(order_id)
+        except ValueError:
+            raise ResourceNotFound(f"order://{order_id}") from None
+
+    @prompt
+    def explain_order(self, order_id: Annotated[str, Arg("The order ID, for example ORD-10001")]) -> str:
+        """Explain to a customer what happens with an order."""
+        order = self.orders.get(order_id)
+        return f"Explain to {order.customer.name} why order {order_id} is {order.status}, and what comes next."
+
+    @complete(prompt="explain_order")
+    @complete(uri="order://{order_id}")
+    def order_ids(self, prefix: str) -> list[str]:
+        """The order IDs that begin with what was typed, newest first."""
+        return [order.order_id for order in self.orders if order.order_id.startswith(prefix)]
+
+
+orders = Orders()
 server = Server("order-service", version="1.0.0")
-server.include(OrderTools(Orders(), StubCarrier(), lambda: NOW), rename="camel")
+server.include(OrderTools(orders, StubCarrier(), lambda: NOW), rename="camel")
+server.include(OrderDocuments(orders), rename="camel")
 
 if __name__ == "__main__":
     server.run()
