@@ -108,6 +108,11 @@ class _View(Generic[R]):
         return self._request.id
 
     @property
+    def cancelled(self) -> bool:
+        """The client no longer wants the answer. A thread cannot be stopped: look at this in long loops."""
+        return not self._request.is_open
+
+    @property
     def progress_token(self) -> ProgressToken | None:
         """The token for progress; None when the client did not ask. ``0`` is a token."""
         return self._request.event.progress_token
@@ -397,11 +402,6 @@ class SyncContext(_View[None]):
     """
 
     __mcpcore_injection__ = Injection("sync_context", Demand.FULL)
-
-    @property
-    def cancelled(self) -> bool:
-        """The client no longer wants the answer. A thread cannot be stopped: look at this in long loops."""
-        return not self._request.is_open
 
     def _wait(self, method: Callable[Concatenate[Context, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         value = self._request.from_thread(lambda: method(Context(self._request), *args, **kwargs))
