@@ -79,6 +79,7 @@ class OutputCodec:
 
     Attributes:
         ignored: Why ``output_schema`` was asked for and has no effect, in words for a warning; None otherwise.
+        is_undeclared: There is no schema at all, in no revision. Whoever has said so once to the author sets it to False.
         withheld: The revisions that cannot carry the schema although they know output schemas, for an INFO line.
     """
 
@@ -96,6 +97,7 @@ class OutputCodec:
         self._omit_none = omit_none
         self._wraps = wraps
         self.ignored = ignored
+        self.is_undeclared = schema is None
         self.withheld = tuple(version for version in _OBJECTS_ONLY if schema is not None and not self.form(version))
 
     def form(self, version: str) -> Form:

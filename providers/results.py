@@ -64,6 +64,9 @@ def tool_result(value: Any, *, tool: str, codec: OutputCodec, version: str) -> C
             if type(value) in _SCALARS:
                 return CallToolResult([TextContent(_text(value, codec))], UNSET, False)
             if isinstance(value, CallToolResult):
+                if codec.is_undeclared and value.structured_content is not UNSET:
+                    codec.is_undeclared = False
+                    _logger.warning("tool %r gives structured content that no output_schema= describes", tool)
                 return _completed(value, version)
             return CallToolResult(_blocks(value, codec), UNSET, False)
         if isinstance(value, CallToolResult):

@@ -464,6 +464,20 @@ def test_content_that_the_tool_gave_stands_beside_structured_content() -> None:
     assert text_of(result) == "all done" and result.structured_content == {"checked": 1, "delivered": []}
 
 
+def test_structured_content_that_no_schema_describes_is_pointed_out_once(caplog: pytest.LogCaptureFixture) -> None:
+    codec = output_codec(CallToolResult)
+    for value in (CallToolResult.text("t"), CallToolResult.structured({"a": 1}), CallToolResult.structured({"a": 2})):
+        assert not tool_result(value, tool="t", codec=codec, version=MODERN).is_error
+    (record,) = caplog.records
+    assert (record.levelno, record.getMessage()) == (
+        logging.WARNING,
+        "tool 't' gives structured content that no output_schema= describes",
+    )
+    described = output_codec(CallToolResult, output_schema={"type": "object"})
+    tool_result(CallToolResult.structured({"a": 1}), tool="t", codec=described, version="2025-03-26")
+    assert len(caplog.records) == 1
+
+
 def test_an_error_is_not_held_to_the_schema() -> None:
     assert call(CallToolResult.error("no"), Recheck, output_schema=True) == {
         "content": [{"type": "text", "text": "no"}],
