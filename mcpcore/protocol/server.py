@@ -149,7 +149,7 @@ class ServerConnection(Connection):
         if isinstance(params, ErrorData):
             return [self._reject(params, message, id, batch)]
         if headers is not None:
-            problem = self._judge_mirrored(headers, row, params)
+            problem = self._judge_mirrored(message, row, params)
             if problem is not None:
                 return [self._reject(problem, message, id, batch)]
         caller = self.config.meta.caller_of(meta)
@@ -182,10 +182,12 @@ class ServerConnection(Connection):
             return self._too_many_subscriptions()
         return methods.get(name) or unknown_method(name)
 
-    def _judge_mirrored(self, headers: Mapping[str, str], row: Method, params: Any) -> ErrorData | None:
-        tools = self.config.header_map
+    def _judge_mirrored(self, message: Incoming, row: Method, params: Any) -> ErrorData | None:
+        find, mirrored = self.config.header_map, None
+        if find is not None and row is _CALL_TOOL:
+            mirrored = find(params.name, None if message.scope is None else message.scope.principal)
         try:
-            return mismatch(headers, row, params, tools(params.name) if row is _CALL_TOOL and tools else None)
+            return mismatch(message.headers, row, params, mirrored)
         except codec.UNDECODABLE as error:
             return ErrorData(INVALID_PARAMS, f"Invalid params: {error} - in `$.arguments`")
 

@@ -32,7 +32,8 @@ class ServerConfig:
         cache_scope: Who may cache them: ``public`` or ``private``.
         limits: See `Limits`.
         is_hidden: Tells of a URI and a principal whether changes of that resource are kept from them.
-        header_map: Which arguments of a tool HTTP mirrors, by the tool's name; None where none are.
+        header_map: Tells of a tool's name and a principal which arguments HTTP mirrors; None where the principal knows no
+            such tool.
 
     Raises:
         ValueError: No revisions, or one that mcpcore does not speak, or caching hints that do not exist.
@@ -46,7 +47,7 @@ class ServerConfig:
     ttl_ms: int = 0
     cache_scope: str = "private"
     limits: Limits = field(default_factory=Limits)
-    header_map: Callable[[str], HeaderMap | None] | None = None
+    header_map: Callable[[str, Any], HeaderMap | None] | None = None
     is_hidden: Callable[[str, Any], bool] = lambda uri, principal: False
     legacy_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)
     modern_versions: tuple[str, ...] = field(init=False, repr=False, compare=False)

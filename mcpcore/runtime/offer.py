@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -96,9 +96,9 @@ class Offer:
             is_hidden=self._registry.is_hidden,
         )
 
-    def _header_map(self, tool: str) -> HeaderMap | None:
+    def _header_map(self, tool: str, principal: Any) -> HeaderMap | None:
         """Which arguments of a tool HTTP mirrors in headers; found once for each tool."""
-        handler = self._registry.find_tool(tool)
+        handler = self._registry.find_tool(tool, principal)
         if handler is None:
             return None
         known = self._header_maps.get(tool)

@@ -1,11 +1,11 @@
 """The endpoint as a protected resource."""
 
 import logging
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
-from mcpcore import InsufficientScope, Server, TransportContext
+from mcpcore import InsufficientScope, Param, Server, TransportContext
 from mcpcore.auth import Principal, ResourceServer, StaticTokenVerifier
 from tests.support.asgi import POST, Caller, encoded, initialize, modern, request
 
@@ -50,6 +50,11 @@ def protected_server() -> Server:
         if "write" not in tc.principal.scopes:
             raise InsufficientScope("write")
         return "published"
+
+    @server.tool(visible=show_to_alice)
+    async def route(region: Annotated[str, Param(header="Region")]) -> str:
+        """Is shown to one, and mirrored."""
+        return region
 
     @server.resource("notes://all")
     async def everybodys() -> str:
@@ -282,3 +287,24 @@ async def test_session_ids_cannot_be_guessed(call: Caller) -> None:
     ids = {(await call.post(initialize(), bearer("t-alice"))).headers["mcp-session-id"] for _ in range(50)}
     assert len(ids) == 50
     assert all(len(id) >= 22 and all("!" <= character <= "~" for character in id) for id in ids)  # 128 bits in base64
+
+
+@pytest.mark.parametrize(
+    ("token", "header", "code"),
+    [
+        ("t-alice", "eu", None),
+        ("t-alice", "us", -32020),
+        ("t-alice", None, -32020),
+        ("t-bob", "eu", -32602),
+        ("t-bob", "us", -32602),
+    ],
+)
+async def test_what_is_mirrored_is_checked_for_those_who_may_see_the_tool_and_tells_others_nothing(
+    call: Caller, token: str, header: str | None, code: int | None
+) -> None:
+    message, headers = modern("tools/call", {"name": "route", "arguments": {"region": "eu"}})
+    mirrored = {} if header is None else {"mcp-param-region": header}
+    answer = (await call.post(message, {**headers, **mirrored, **bearer(token)})).json()
+    assert answer.get("error", {}).get("code") == code
+    if code == -32602:
+        assert answer["error"]["message"] == "Unknown tool: route"
