@@ -193,6 +193,19 @@ async def test_a_server_that_does_not_answer_the_opening_times_out() -> None:
             pytest.fail("must not connect")
 
 
+async def test_the_handshake_is_never_cancelled_by_a_message() -> None:
+    seen: list[str] = []
+
+    async def silent(peer: Peer) -> None:
+        while True:
+            seen.append((await peer.receive())["method"])
+
+    with anyio.fail_after(5), pytest.raises(RequestTimeout):
+        async with Client(Scripted(silent), eras=("legacy",), timeout=0.05):
+            pytest.fail("must not connect")
+    assert seen == ["initialize"]
+
+
 async def test_a_server_that_does_not_know_discovery_is_greeted_in_the_legacy_way_after_a_while() -> None:
     async def old(peer: Peer) -> None:
         message = await peer.receive()
