@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import Any
@@ -12,19 +12,10 @@ import pytest
 
 from mcpcore import Client, PeerError, stdio
 from mcpcore.types.completion import PromptReference, ResourceTemplateReference
-from tests.support.order_service import EXAMPLE, EXPECTED, example_module, expected
-from tests.support.reaching import WAYS, reached
+from tests.support.order_service import EXAMPLE, EXPECTED, expected
+from tests.support.reaching import reached
 
 pytestmark = pytest.mark.anyio
-
-ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
-EVERYWHERE = pytest.mark.parametrize("over", [*WAYS, "stdio"])
-
-
-@pytest.fixture(scope="module")
-def example() -> Iterator[ModuleType]:
-    with example_module() as module:
-        yield module
 
 
 @asynccontextmanager
@@ -39,8 +30,6 @@ async def connected(example: ModuleType, over: str, era: Any) -> AsyncGenerator[
                 yield client
 
 
-@ERAS
-@EVERYWHERE
 async def test_everything_that_the_example_offers_is_listed(example: ModuleType, over: str, era: str) -> None:
     async with connected(example, over, era) as client:
         assert [tool.name for tool in await client.list_tools()] == [tool["name"] for tool in EXPECTED["tools"]]
@@ -61,8 +50,6 @@ async def test_everything_that_the_example_offers_is_listed(example: ModuleType,
         ]
 
 
-@ERAS
-@EVERYWHERE
 async def test_an_order_is_read_as_the_tool_returns_it(example: ModuleType, over: str, era: str) -> None:
     async with connected(example, over, era) as client:
         (contents,) = (await client.read_resource("order://ORD-10002")).contents
@@ -74,8 +61,6 @@ async def test_an_order_is_read_as_the_tool_returns_it(example: ModuleType, over
         assert caught.value.data == {"uri": "order://ORD-99999"}
 
 
-@ERAS
-@EVERYWHERE
 async def test_the_prompt_is_about_one_order(example: ModuleType, over: str, era: str) -> None:
     async with connected(example, over, era) as client:
         prompt = await client.get_prompt("explain_order", {"orderId": "ORD-10002"})
@@ -87,8 +72,6 @@ async def test_the_prompt_is_about_one_order(example: ModuleType, over: str, era
         assert caught.value.code == -32602
 
 
-@ERAS
-@EVERYWHERE
 async def test_order_ids_are_completed_for_prompt_and_resource(example: ModuleType, over: str, era: str) -> None:
     async with connected(example, over, era) as client:
         for ref, argument in (

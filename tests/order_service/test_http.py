@@ -1,7 +1,6 @@
 """The order service over Streamable HTTP, byte by byte: the handshake, the listing, what callers are told and who they are."""
 
 import logging
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from mcpcore import Client, Server, TransportContext, tool
 from mcpcore.auth import ResourceServer, StaticTokenVerifier
 from mcpcore.types.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
-from tests.support.order_service import CALLS, EXPECTED, Shop, assert_same, example_module, expected
+from tests.support.order_service import CALLS, EXPECTED, Shop, assert_same, expected
 from tests.support.sockets import HTTPSocket, connected, serving
 
 pytestmark = pytest.mark.anyio
@@ -20,12 +19,6 @@ pytestmark = pytest.mark.anyio
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 JSON, STREAM = "application/json", "text/event-stream"
 BOTH = {"content-type": JSON, "accept": f"{JSON}, {STREAM}"}
-
-
-@pytest.fixture(scope="module")
-def example() -> Iterator[ModuleType]:
-    with example_module() as module:
-        yield module
 
 
 def message(method: str, params: dict[str, Any] | None = None, id: int = 1) -> dict[str, Any]:
@@ -107,7 +100,6 @@ async def test_modern_requests_list_the_same_without_any_handshake(example: Modu
 ON_THE_WIRE = [name for name in CALLS if name[0] in "ABC" or name == "D5"]
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
 async def test_results_and_tool_errors_alike_are_answers_with_status_200(example: ModuleType, era: str) -> None:
     async with serving(Shop(example).server) as port, connected(port) as http:
         session = await opened(http) if era == "legacy" else {}
@@ -135,7 +127,6 @@ async def test_an_unknown_tool_is_a_json_rpc_error(example: ModuleType) -> None:
         assert (http.status, answer["error"]) == (400, error)
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
 @pytest.mark.parametrize("token", ["p1", 0])
 async def test_progress_is_streamed_with_its_token_before_the_result(example: ModuleType, era: str, token: Any) -> None:
     params: dict[str, Any] = {"name": "recheck_shipments", "arguments": {}}
@@ -194,7 +185,6 @@ def with_identity(example: ModuleType) -> Server:
     return server
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
 async def test_a_tool_knows_the_caller_by_the_token_and_by_nothing_that_is_said(
     example: ModuleType, era: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

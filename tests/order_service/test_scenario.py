@@ -3,8 +3,6 @@
 import json
 import logging
 import sys
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -12,38 +10,27 @@ import anyio
 import msgspec
 import pytest
 
-from mcpcore import Client, Context, PeerError, Registry, Server, stdio, tool
+from mcpcore import Client, PeerError, stdio
 from mcpcore.types.elicitation import ElicitParams, ElicitResult
 from tests.support.order_service import (
     CALLS,
     EXAMPLE,
     EXPECTED,
-    PROGRAM,
-    VARIANTS,
+    ROOT,
     Shop,
     assert_same,
-    example_module,
     expected,
     without_optional_members,
 )
-from tests.support.reaching import WAYS, reached
+from tests.support.order_variants import Service, command_of
+from tests.support.program import Program
+from tests.support.program import call as called
+from tests.support.program import modern as as_modern
 from tests.support.wires import MODERN, connected
 
 pytestmark = pytest.mark.anyio
 
 LEGACY = "2025-11-25"
-ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
-
-
-@pytest.fixture(scope="module")
-def example() -> Iterator[ModuleType]:
-    with example_module() as module:
-        yield module
-
-
-@pytest.fixture(params=VARIANTS)
-def variant(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 class User:
@@ -56,29 +43,6 @@ class User:
     def __call__(self, params: ElicitParams) -> Any:
         self.asked.append(params)
         return self.answer
-
-
-@pytest.fixture(params=[*WAYS, "stdio"])
-def over(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def process(variant: str) -> Any:
-    """A shop that is a process of its own."""
-    return stdio(sys.executable, str(PROGRAM), variant)
-
-
-def client(target: Any, era: str, **options: Any) -> Client:
-    return Client(target, eras=(era,), timeout=20, **options)  # type: ignore[arg-type]  # one of the two
-
-
-@asynccontextmanager
-async def shopping(shop: Shop, over: str, era: str, variant: str = "struct", **options: Any) -> AsyncGenerator[Client]:
-    """A client of that shop, over stdio of one that is the same."""
-    with anyio.fail_after(60):
-        opened = nullcontext(process(variant)) if over == "stdio" else reached(shop.server, over)
-        async with opened as target, client(target, era, **options) as connection:
-            yield connection
 
 
 async def call(connection: Client, name: str, **options: Any) -> dict[str, Any]:
@@ -110,15 +74,12 @@ async def test_the_listing_on_the_wire_is_the_expected_one(example: ModuleType) 
         ]
 
 
-@ERAS
-async def test_every_transport_lists_the_same_however_the_data_is_written_down(
-    example: ModuleType, over: str, variant: str, era: str
-) -> None:
-    async with shopping(Shop(example, variant), over, era, variant) as connection:
+async def test_every_transport_lists_the_same_however_the_data_is_written_down(service: Service, era: str) -> None:
+    async with service.client(eras=(era,)) as connection:
         assert connection.server_info is not None
         assert (connection.server_info.name, connection.server_info.version) == ("order-service", "1.0.0")
         listed = msgspec.to_builtins(await connection.list_tools())
-    if variant == "dataclass":
+    if service.form == "dataclass":
         assert {"type": "null"} in listed[0]["outputSchema"]["properties"]["shipment"]["anyOf"]
         assert without_optional_members(listed) == without_optional_members(EXPECTED["tools"])
     else:
@@ -127,7 +88,7 @@ async def test_every_transport_lists_the_same_however_the_data_is_written_down(
 
 async def test_the_example_itself_serves_that_on_stdin_and_stdout() -> None:
     with anyio.fail_after(30):
-        async with client(stdio(sys.executable, str(EXAMPLE)), "legacy") as connection:
+        async with Client(stdio(sys.executable, str(EXAMPLE)), eras=("legacy",)) as connection:
             assert msgspec.to_builtins(await connection.list_tools()) == EXPECTED["tools"]
             assert_same(await call(connection, "A1"), expected("A1"))
 
@@ -141,13 +102,12 @@ async def test_the_log_says_how_many_tools_there_are(example: ModuleType, caplog
 # -- the calls, in their order -----------------------------------------------------------------------------------------
 
 
-@ERAS
 async def test_all_calls_of_one_session_give_the_expected_results(
-    example: ModuleType, over: str, variant: str, era: str
+    example: ModuleType, service: Service, era: str
 ) -> None:
-    shop, user = Shop(example, variant), User()
+    user = User()
     texts: dict[str, str] = {}
-    async with shopping(shop, over, era, variant, elicitation=user) as connection:
+    async with service.client(eras=(era,), elicitation=user) as connection:
         await connection.list_tools()  # so that structured content is checked here as well
         for name in CALLS:
             if name == "D5":
@@ -173,18 +133,15 @@ async def test_all_calls_of_one_session_give_the_expected_results(
         "properties": {"confirm": {"type": "boolean", "description": "Cancel this order for good"}},
         "required": ["confirm"],
     }
-    if over != "stdio":
+    if (shop := service.shop) is not None:
         assert [each for each, _ in shop.orders.history["ORD-10002"]] == ["PENDING"]
         assert shop.orders.get("ORD-10011").status == "PROCESSING"
         assert shop.orders.get("ORD-10004").status == "CANCELLED"
         assert shop.orders.get("ORD-10004").last_updated == example.NOW
 
 
-@ERAS
-async def test_a_client_that_cannot_ask_is_told_what_to_do_instead(
-    example: ModuleType, over: str, variant: str, era: str
-) -> None:
-    async with shopping(Shop(example, variant), over, era, variant) as connection:
+async def test_a_client_that_cannot_ask_is_told_what_to_do_instead(service: Service, era: str) -> None:
+    async with service.client(eras=(era,)) as connection:
         assert_same(await call(connection, "D5"), expected("D5"))
 
 
@@ -199,38 +156,28 @@ async def test_the_wire_is_byte_for_byte_what_was_agreed(example: ModuleType) ->
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18"])
-async def test_older_revisions_get_the_same_texts_and_what_they_know(
-    example: ModuleType, over: str, version: str
-) -> None:
-    user = User()
-    with anyio.fail_after(30):
-        async with (
-            nullcontext(process("struct")) if over == "stdio" else reached(Shop(example).server, over) as target,
-            Client(target, protocol_version=version, elicitation=user) as connection,
-        ):
-            tools = {tool.name: tool for tool in await connection.list_tools()}
-            assert (tools["get_order"].output_schema is not None) is (version >= "2025-06-18")
-            assert (tools["get_order"].annotations is not None) is (version >= "2025-03-26")
-            for name in ("A1", "A2", "A3", "A4", "A7", "B1", "C1", "C2"):
-                found, wanted = await call(connection, name), expected(name)
-                if version < "2025-06-18":
-                    wanted.pop("structuredContent", None)
-                assert_same(found, wanted)
-            if version < "2025-06-18":  # elicitation came then
-                assert_same(await call(connection, "D5"), expected("D5"))
-            else:
-                assert (await call(connection, "D1"))["isError"] is False
+async def test_older_revisions_get_the_same_texts_and_what_they_know(service: Service, version: str) -> None:
+    async with service.client(protocol_version=version, elicitation=User()) as connection:
+        tools = {tool.name: tool for tool in await connection.list_tools()}
+        assert (tools["get_order"].output_schema is not None) is (version >= "2025-06-18")
+        assert (tools["get_order"].annotations is not None) is (version >= "2025-03-26")
+        for name in ("A1", "A2", "A3", "A4", "A7", "B1", "C1", "C2"):
+            found, wanted = await call(connection, name), expected(name)
+            if version < "2025-06-18":
+                wanted.pop("structuredContent", None)
+            assert_same(found, wanted)
+        if version < "2025-06-18":  # elicitation came then
+            assert_same(await call(connection, "D5"), expected("D5"))
+        else:
+            assert (await call(connection, "D1"))["isError"] is False
 
 
 # -- progress ----------------------------------------------------------------------------------------------------------
 
 
-@ERAS
-async def test_rechecking_reports_each_order_before_the_result(
-    example: ModuleType, over: str, variant: str, era: str
-) -> None:
+async def test_rechecking_reports_each_order_before_the_result(service: Service, era: str) -> None:
     told: list[tuple[float, float | None]] = []
-    async with shopping(Shop(example, variant), over, era, variant) as connection:
+    async with service.client(eras=(era,)) as connection:
         result = await call(connection, "C2", on_progress=lambda value, total, _: told.append((value, total)))
         assert told == [(number, 57) for number in range(1, 58)]
         told.clear()
@@ -239,7 +186,6 @@ async def test_rechecking_reports_each_order_before_the_result(
     assert result["structuredContent"]["checked"] == 57 and len(result["structuredContent"]["delivered"]) == 19
 
 
-@ERAS
 @pytest.mark.parametrize("token", ["p1", 0])
 async def test_progress_carries_the_token_and_comes_before_the_result(
     example: ModuleType, era: str, token: Any
@@ -258,30 +204,41 @@ async def test_progress_carries_the_token_and_comes_before_the_result(
         assert {each["method"] for each in notices} == {"notifications/progress"}
 
 
+@pytest.mark.parametrize("token", ["p1", 0])
+async def test_a_process_writes_each_progress_on_a_line_of_its_own_before_the_result(
+    form: str, era: str, token: Any
+) -> None:
+    request = called(1, "recheck_shipments", _meta={"progressToken": token})
+    with Program(command_of(form=form), cwd=ROOT) as program:
+        if era == "legacy":
+            program.open()
+        program.send(request if era == "legacy" else as_modern(request))
+        notices = [program.receive() for _ in range(57)]
+        last = program.receive()
+    assert [(each["method"], each["params"]) for each in notices] == [
+        ("notifications/progress", {"progressToken": token, "progress": number, "total": 57}) for number in range(1, 58)
+    ]
+    assert (last["id"], last["result"]["structuredContent"]["checked"]) == (1, 57)
+
+
 # -- audit -------------------------------------------------------------------------------------------------------------
 
 
-@ERAS
-@pytest.mark.parametrize("over", WAYS)
-async def test_every_call_leaves_one_audit_record(
-    example: ModuleType, over: str, era: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_every_call_leaves_one_audit_record(service: Service, era: str) -> None:
     user = User()
-    with caplog.at_level(logging.INFO, "mcpcore.audit"):
-        about = {"name": "shop", "version": "1.0"}
-        async with shopping(Shop(example), over, era, elicitation=user, **about) as connection:
-            for name in CALLS:
-                if name != "D5":
-                    user.answer = ElicitResult("decline") if name == "D3" else {"confirm": True}
-                    await call(connection, name)
-    records: list[Any] = [record for record in caplog.records if record.name == "mcpcore.audit"]
+    async with service.client(eras=(era,), elicitation=user, name="shop", version="1.0") as connection:
+        for name in CALLS:
+            if name != "D5":
+                user.answer = ElicitResult("decline") if name == "D3" else {"confirm": True}
+                await call(connection, name)
+    records = service.log.records("mcpcore.audit")
     names = [name for name in CALLS if name != "D5"]
     assert [record.tool for record in records] == [CALLS[name]["name"] for name in names]
     assert [record.arguments for record in records] == [CALLS[name]["arguments"] for name in names]
     outcomes = ["tool_error" if expected(name)["isError"] else "ok" for name in names]
     assert [record.outcome for record in records] == outcomes
     (session,) = {record.session for record in records}
-    assert isinstance(session, str) if (over, era) == ("http", "legacy") else session is None
+    assert isinstance(session, str) if (service.over, era) == ("http", "legacy") else session is None
     for record in records:
         assert (record.caller, record.client) == ("anonymous", "shop/1.0")
         assert record.duration_ms >= 0 and isinstance(record.request_id, int)
@@ -304,29 +261,11 @@ R1, R2, R3 = "awaitable-return", "imperative-return", "bidirectional-parameter"
         ("auto", "stateless", NAMES[:4], [(R3,)] * 2, "Registered tools: 4 (2 skipped)"),
     ],
 )
-@pytest.mark.parametrize("over", WAYS)
-@ERAS
 async def test_the_mode_decides_which_tools_there_are(
-    example: ModuleType,
-    over: str,
-    era: str,
-    type: Any,
-    state: Any,
-    taken: list[str],
-    reasons: list[Any],
-    summary: str,
-    caplog: pytest.LogCaptureFixture,
+    service: Service, era: str, type: str, state: str, taken: list[str], reasons: list[Any], summary: str
 ) -> None:
-    with caplog.at_level(logging.INFO, "mcpcore.registry"):
-        shop = Shop(example, type=type, state=state)
-    assert [each.reasons for each in shop.server.registry.skipped] == reasons
-    warnings = [record.getMessage() for record in caplog.records if record.getMessage().startswith("Skipped")]
     skipped = [name for name in NAMES if name not in taken]
-    assert len(warnings) == len(skipped) and caplog.records[-1].getMessage() == summary
-    for name, warning in zip(skipped, warnings, strict=True):
-        assert f"'{name}'" in warning and f"OrderTools.{name}" in warning and "server.py:" in warning
-        assert f"type='{type}'" in warning or state in warning
-    async with shopping(shop, over, era) as connection:
+    async with service.client({"type": type, "state": state}, eras=(era,)) as connection:
         if taken:
             assert [tool.name for tool in await connection.list_tools()] == taken
             for name in skipped:
@@ -335,37 +274,24 @@ async def test_the_mode_decides_which_tools_there_are(
                 assert caught.value.code == -32602
         else:
             assert connection.server_capabilities.tools is None
+    *warnings, last = service.log.records("mcpcore.registry")
+    assert last.text == summary and last.level == ("INFO" if taken else "WARNING")
+    assert [tuple(warning.reasons) for warning in warnings] == reasons
+    for name, warning in zip(skipped, warnings, strict=True):
+        assert (warning.level, warning.kind, warning.handler_name) == ("WARNING", "tool", name)
+        assert f"'{name}'" in warning.text and f"OrderTools.{name}" in warning.text and ".py:" in warning.text
+        assert f"type='{type}'" in warning.text or state in warning.text
 
 
-@pytest.mark.parametrize("over", WAYS)
-async def test_contexts_that_may_be_none_work_in_a_stateless_server(example: ModuleType, over: str) -> None:
-    class Tools(example.OrderTools):  # type: ignore[misc, name-defined]  # loaded at run time
-        @tool
-        async def recheck_shipments(self, ctx: Context | None, customer_id: str | None = None) -> example.Rechecked:  # type: ignore[name-defined]  # loaded at run time
-            return await super().recheck_shipments(ctx or Silent(), customer_id)
-
-        @tool
-        async def cancel_order(
-            self, ctx: Context | None, order_id: str, reason: str | None = None
-        ) -> example.Cancelled:  # type: ignore[name-defined]  # loaded at run time
-            return await super().cancel_order(ctx or Silent(), order_id, reason)
-
-    class Silent:
-        can_elicit = False
-
-        async def progress(self, *_: Any, **__: Any) -> None: ...
-
-    shop = Shop(example)
-    server = Server("order-service", registry=Registry(state="stateless", rename="camel", output_schema=True))
-    server.include(Tools(shop.orders, example.StubCarrier(), lambda: example.NOW))
+async def test_contexts_that_may_be_none_work_in_a_stateless_server(service: Service) -> None:
+    setup = {"variant": "optional contexts", "state": "stateless"}
     told: list[float] = []
-    shop.server = server
-    async with shopping(shop, over, "legacy", elicitation=User()) as connection:
+    async with service.client(setup, eras=("legacy",), elicitation=User()) as connection:
         assert len(await connection.list_tools()) == 6
         result = await call(connection, "C1", on_progress=lambda value, *_: told.append(value))
         assert result["structuredContent"] == {"checked": 1, "delivered": []} and told == []
         assert_same(await call(connection, "D5"), expected("D5"))
-    async with shopping(shop, over, "modern", elicitation=User()) as connection:
+    async with service.client(setup, eras=("modern",), elicitation=User()) as connection:
         await call(connection, "C2", on_progress=lambda value, *_: told.append(value))
         assert told == list(range(1, 58))
         assert (await call(connection, "D1"))["structuredContent"]["cancelled"] is True
@@ -389,9 +315,8 @@ async def test_cancelling_while_the_user_is_asked_changes_nothing(example: Modul
         assert json.loads(answer["result"]["content"][0]["text"])["status"] == "PROCESSING"
 
 
-@ERAS
 async def test_a_call_that_is_given_up_while_the_user_is_asked_changes_nothing_and_the_next_one_works(
-    example: ModuleType, over: str, variant: str, era: str
+    service: Service, era: str
 ) -> None:
     asked, abandoned = anyio.Event(), anyio.Event()
 
@@ -402,8 +327,7 @@ async def test_a_call_that_is_given_up_while_the_user_is_asked_changes_nothing_a
         finally:
             abandoned.set()
 
-    shop = Shop(example, variant)
-    async with shopping(shop, over, era, variant, elicitation=hesitate) as connection:
+    async with service.client(eras=(era,), elicitation=hesitate) as connection:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call, connection, "D1")
             await asked.wait()
@@ -411,8 +335,8 @@ async def test_a_call_that_is_given_up_while_the_user_is_asked_changes_nothing_a
         await abandoned.wait()
         result = await connection.call_tool("get_order", {"orderId": "ORD-10004"})
         assert result.structured["status"] == "PROCESSING"
-    if over != "stdio":
-        assert shop.orders.history["ORD-10004"] == []
+    if service.shop is not None:
+        assert service.shop.orders.history["ORD-10004"] == []
 
 
 async def test_an_order_that_ships_while_the_user_thinks_is_not_cancelled(example: ModuleType) -> None:
@@ -424,6 +348,6 @@ async def test_an_order_that_ships_while_the_user_thinks_is_not_cancelled(exampl
 
     with anyio.fail_after(10):
         for era in ("legacy", "modern"):
-            async with client(shop.server, era, elicitation=ship) as connection:
+            async with Client(shop.server, eras=(era,), elicitation=ship) as connection:
                 assert (await call(connection, "D1"))["isError"]
     assert shop.orders.get("ORD-10004").status == "SHIPPED"

@@ -19,7 +19,7 @@ from mcpcore.types import CallToolParams
 from tests.support.order_service import (
     CALLS,
     EXPECTED,
-    VARIANTS,
+    FORMS,
     assert_same,
     example_module,
     expected,
@@ -47,16 +47,16 @@ class Shop:
     orders: Any
 
 
-@pytest.fixture(params=VARIANTS)
-def variant(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=FORMS)
+def form(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-def shop(example: ModuleType, variant: str) -> Shop:
-    tools: Any = tools_of(example, variant)
+def shop(example: ModuleType, form: str) -> Shop:
+    tools: Any = tools_of(example, form)
     orders = example.Orders()
-    registry = Registry(omit_none=variant == "dataclass")
+    registry = Registry(omit_none=form == "dataclass")
     registry.include(tools(orders, example.StubCarrier(), lambda: example.NOW), rename="camel")
     return Shop(registry, orders)
 
@@ -134,9 +134,9 @@ def test_the_orders_are_those_of_the_rule(example: ModuleType) -> None:
 # -- the listing ---------------------------------------------------------------------------------------------------
 
 
-def test_the_listing_is_the_expected_one(shop: Shop, variant: str) -> None:
+def test_the_listing_is_the_expected_one(shop: Shop, form: str) -> None:
     listed = shop.registry.snapshot(LEGACY)["tools"]
-    if variant == "dataclass":
+    if form == "dataclass":
         assert without_optional_members(listed) == without_optional_members(EXPECTED["tools"])
         shipment = listed[0]["outputSchema"]["properties"]["shipment"]
         assert {"type": "null"} in shipment["anyOf"]

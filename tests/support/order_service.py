@@ -1,17 +1,14 @@
-"""The order service: what is expected of it, its module, its data written down in other ways, and ways to reach it.
-
-Run it to serve one of the ways on stdin and stdout: ``order_service.py "typed dict"``.
-"""
+"""The order service: what is expected of it, its module, and its data written down in other forms."""
 
 import importlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypedDict
 
 import msgspec
 
@@ -21,18 +18,23 @@ __all__ = [
     "CALLS",
     "EXAMPLE",
     "EXPECTED",
-    "PROGRAM",
-    "VARIANTS",
+    "FORMS",
+    "ROOT",
+    "Data",
+    "Moment",
+    "OrderId",
     "Shop",
+    "as_written",
     "assert_same",
+    "data_of",
     "example_module",
     "expected",
+    "rewritten",
     "tools_of",
     "without_optional_members",
 ]
 
-PROGRAM: Final = Path(__file__)
-ROOT: Final = PROGRAM.parents[2]
+ROOT: Final = Path(__file__).parents[2]
 EXAMPLE: Final = ROOT / "examples/order_service/server.py"
 EXPECTED: Final[dict[str, Any]] = json.loads((ROOT / "tests/order_service/expected.json").read_text("utf-8"))
 CALLS: Final = {each["id"].split()[0]: each for each in EXPECTED["calls"]}
@@ -49,7 +51,7 @@ def example_module() -> Iterator[ModuleType]:
         del sys.modules["server"], sys.modules["orders"]
 
 
-# -- the data written down in other ways ---------------------------------------------------------------------------
+# -- the data written down in other forms --------------------------------------------------------------------------
 
 OrderId = Annotated[str, Param("The order ID, for example ORD-10001")]
 Moment = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
@@ -144,13 +146,37 @@ class CancelledData:
     order: OrderData
 
 
-def rewritten(example: ModuleType, order_type: Any, rechecked_type: Any, cancelled_type: Any) -> type:
+class Data(NamedTuple):
+    """The types of what the tools return, in one form."""
+
+    order: Any
+    rechecked: Any
+    cancelled: Any
+
+
+FORMS: Final = {
+    "struct": None,  # that of the example
+    "typed dict": Data(OrderDict, RecheckedDict, CancelledDict),
+    "dataclass": Data(OrderData, RecheckedData, CancelledData),
+}
+
+
+def data_of(example: ModuleType, form: str) -> Data:
+    """The types of a form."""
+    return FORMS[form] or Data(example.Order, example.Rechecked, example.Cancelled)
+
+
+def as_written(value: Any, tp: Any) -> Any:
+    """The same value as another type."""
+    return msgspec.convert(msgspec.to_builtins(value), tp)
+
+
+def rewritten(example: ModuleType, data: Data) -> type:
     """The tools of the example with other types in their annotations, and their values converted."""
-
-    def as_written(value: Any, tp: Any) -> Any:
-        return msgspec.convert(msgspec.to_builtins(value), tp)
-
     base: Any = example.OrderTools
+    order_type: Any = data.order
+    rechecked_type: Any = data.rechecked
+    cancelled_type: Any = data.cancelled
 
     class OrderTools(base):  # type: ignore[misc]  # loaded at run time
         def get_order(self, order_id: OrderId) -> order_type:
@@ -189,17 +215,10 @@ def rewritten(example: ModuleType, order_type: Any, rechecked_type: Any, cancell
     return OrderTools
 
 
-VARIANTS = {
-    "struct": None,
-    "typed dict": (OrderDict, RecheckedDict, CancelledDict),
-    "dataclass": (OrderData, RecheckedData, CancelledData),
-}
-
-
-def tools_of(example: ModuleType, variant: str) -> type:
-    """The tools of the example with the types of a variant."""
-    types = VARIANTS[variant]
-    tools: type = example.OrderTools if types is None else rewritten(example, *types)
+def tools_of(example: ModuleType, form: str) -> type:
+    """The tools of the example with the types of a form."""
+    data = FORMS[form]
+    tools: type = example.OrderTools if data is None else rewritten(example, data)
     return tools
 
 
@@ -207,15 +226,24 @@ class Shop:
     """A server with two hundred fresh orders.
 
     Args:
-        variant: How the data is written down.
+        form: How the data is written down.
+        tools: The class of its tools; by default those of the example in that form.
+        middleware: Of the server.
         options: For the registry.
     """
 
-    def __init__(self, example: ModuleType, variant: str = "struct", **options: Any) -> None:
+    def __init__(
+        self,
+        example: ModuleType,
+        form: str = "struct",
+        tools: Any = None,
+        middleware: Sequence[Any] = (),
+        **options: Any,
+    ) -> None:
         self.orders = example.Orders()
-        registry = Registry(omit_none=variant == "dataclass", **options)
-        self.server = Server("order-service", version="1.0.0", registry=registry)
-        tools: Any = tools_of(example, variant)
+        registry = Registry(**{"omit_none": form == "dataclass", **options})
+        self.server = Server("order-service", version="1.0.0", registry=registry, middleware=middleware)
+        tools = tools or tools_of(example, form)
         self.server.include(tools(self.orders, example.StubCarrier(), lambda: example.NOW), rename="camel")
 
 
@@ -241,8 +269,3 @@ def without_optional_members(listed: Any) -> Any:
 
 def expected(name: str) -> Any:
     return json.loads(json.dumps(CALLS[name]["result"]))
-
-
-if __name__ == "__main__":
-    with example_module() as module:
-        Shop(module, sys.argv[1]).server.run()
