@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mcpcore.exceptions import DefinitionError
 from mcpcore.providers.annotations import enclosing_names
-from mcpcore.providers.options import check_options
+from mcpcore.providers.options import check_options, instance
 from mcpcore.types.content import Role
 from mcpcore.types.lifecycle import Icon
 
@@ -165,7 +165,7 @@ class ToolDeclaration(Declaration, frozen=True, kw_only=True):
     return_direct: bool = False
 
     def __post_init__(self) -> None:
-        check_options(self, hints=ToolHints)
+        check_options(self, hints=instance(ToolHints))
         shorthands = ToolHints(
             read_only=self.read_only,
             destructive=self.destructive,
@@ -202,7 +202,7 @@ class ResourceDeclaration(Declaration, frozen=True, kw_only=True):
     size: int | None = None
 
     def __post_init__(self) -> None:
-        check_options(self, hints=ResourceHints)
+        check_options(self, hints=instance(ResourceHints))
         if not self.uri:
             raise DefinitionError('@resource needs a URI: @resource("config://app"), @resource("config://{key}")')
 

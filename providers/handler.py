@@ -22,6 +22,7 @@ from mcpcore.providers.failures import outstanding, request_failure
 from mcpcore.providers.fields import Rename
 from mcpcore.providers.invocation import Invoke, InvokeAsync, Steps, make_invoke, make_invoke_async
 from mcpcore.providers.markers import Demand, Injection, RequestMeta, ToolContext
+from mcpcore.providers.options import check_options, one_of
 from mcpcore.providers.schema import InvalidArguments
 from mcpcore.providers.selection import Candidate, ServerType
 from mcpcore.providers.signature import Colour, InjectedParameter, Kind, inspect_callable
@@ -47,6 +48,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     format_error: Callable[[str, BaseException], str] | None = None
     on_error: Callable[["Handler", BaseException], None] | None = None
     strict_names: bool = True
+
+    def __post_init__(self) -> None:
+        check_options(self, output_schema=one_of(False, True, "any", "wrap"))
 
 
 class Needs(Struct, frozen=True):

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Struct
 
+from mcpcore.exceptions import DefinitionError
+from mcpcore.providers.options import check_options
 from mcpcore.types.completion import CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 from mcpcore.types.meta import LogLevel
 from mcpcore.types.sampling import ModelPreferences, SamplingMessage, ToolChoice
@@ -60,6 +62,12 @@ class Param(Struct, frozen=True):
     header: str | None = None
     secret: bool = False
     examples: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            check_options(self)
+        except DefinitionError as exc:
+            raise DefinitionError(f"Param: {exc}") from None
 
 
 Arg = Param

@@ -37,6 +37,7 @@ from mcpcore.providers.handlers import (
 )
 from mcpcore.providers.lint import Finding, lint
 from mcpcore.providers.namespaces import below
+from mcpcore.providers.options import FLAG, check_option, one_of
 from mcpcore.providers.scanning import marked
 from mcpcore.providers.selection import Provider, ServerState, ServerType, Skipped
 from mcpcore.providers.signature import Kind
@@ -84,6 +85,9 @@ class Registry:
         on_error: Called with handler and exception whenever a handler fails.
         strict_names: False warns about tool names that clients may refuse, instead of refusing them.
 
+    Raises:
+        DefinitionError: An option is none of these.
+
     Attributes:
         skipped: What was not taken, and why.
         generation: Changes whenever a list may have changed.
@@ -108,8 +112,8 @@ class Registry:
         on_error: Callable[[Handler, BaseException], None] | None = None,
         strict_names: bool = True,
     ) -> None:
-        if on_skip not in ("warn", "error", "ignore"):
-            raise DefinitionError(f"on_skip={on_skip!r}: give 'warn', 'error' or 'ignore'")
+        check_option("scan", scan, FLAG)
+        check_option("on_skip", on_skip, one_of("warn", "error", "ignore"))
         self.provider = Provider(type, state)
         self.settings = Settings(
             type=type,
@@ -203,9 +207,9 @@ class Registry:
         """
         if isinstance(target, Registry):
             raise DefinitionError("include takes objects and modules; use mount for another registry")
+        settings = self.settings if rename is None else replace(self.settings, rename=rename)
         if not self.scan:
             return
-        settings = self.settings if rename is None else replace(self.settings, rename=rename)
         handlers = [
             make_handler(function, declared.declaration, settings, declared.names)
             for function, declared in marked(target)

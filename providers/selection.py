@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from mcpcore.exceptions import DefinitionError
 from mcpcore.providers.markers import Demand
+from mcpcore.providers.options import check_options, one_of
 from mcpcore.providers.signature import Colour, Kind
 
 __all__ = [
@@ -111,10 +111,7 @@ class Provider(Struct, frozen=True):
     state: ServerState = "stateful"
 
     def __post_init__(self) -> None:
-        if self.type not in _COLOUR:
-            raise DefinitionError(f"type={self.type!r}: give 'auto', 'sync' or 'async'")
-        if self.state not in _DEMAND:
-            raise DefinitionError(f"state={self.state!r}: give 'stateful' or 'stateless'")
+        check_options(self, type=one_of(*_COLOUR), state=one_of(*_DEMAND))
 
     def judge(self, candidate: Candidate) -> Skipped | None:
         """Return why ``candidate`` is not taken, or None when it is."""

@@ -145,8 +145,6 @@ def inspect_callable(
         function = function.__func__
     if isinstance(function, type | classmethod) or not callable(function):
         raise DefinitionError(f"{function!r} is no handler: give a function, a bound method or an object with __call__")
-    if rename not in (None, "camel"):
-        raise DefinitionError(f"rename={rename!r}: give 'camel' or None")
     inner = innermost(function)
     qualname, location = _place(function, inner)
     where = f"{qualname} ({location})"

@@ -36,8 +36,8 @@ class Lists:
     """
 
     def __init__(self, registry: Registry, page_size: int | None) -> None:
-        if page_size is not None and page_size < 1:
-            raise ValueError(f"page_size={page_size}: give at least 1, or None for one page")
+        if page_size is not None and (type(page_size) is not int or page_size < 1):
+            raise ValueError(f"page_size={page_size!r}: give at least 1, or None for one page")
         self._registry = registry
         self._page_size = page_size
         self._encoded: dict[tuple[str, str, str | None], Raw] = {}

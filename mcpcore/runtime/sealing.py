@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, Final
 
+from mcpcore.exceptions import DefinitionError
 from mcpcore.protocol.request_state import HMACCodec, RequestStateCodec
 
 __all__ = ["SECRET_VARIABLE", "AESCodec", "state_codec"]
@@ -22,10 +23,15 @@ def state_codec(secret: str | bytes | Sequence[str | bytes] | None = None) -> Re
     Args:
         secret: One secret or several; the first seals, all open. None takes ``MCPCORE_SECRET`` from the environment,
             and without that a random one, good for this process only.
+
+    Raises:
+        DefinitionError: A secret is empty, or there is none in the list.
     """
     if secret is None:
         secret = os.environ.get(SECRET_VARIABLE) or os.urandom(32)
-    secrets = [secret] if isinstance(secret, str | bytes) else list(secret)
+    secrets: list[Any] = list(secret) if isinstance(secret, list | tuple) else [secret]
+    if not secrets or not all(isinstance(each, str | bytes) and each for each in secrets):
+        raise DefinitionError("secret=…: give a text or bytes that are not empty, or a list of them")
     keys = [_derive(each.encode() if isinstance(each, str) else each) for each in secrets]
     if find_spec("cryptography") is None:
         return HMACCodec(keys)

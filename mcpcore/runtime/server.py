@@ -23,6 +23,7 @@ from mcpcore.protocol.events import (
     SessionReady,
 )
 from mcpcore.protocol.server import ServerConnection
+from mcpcore.providers.options import ICONS, TEXT, check_option, instance, list_of, or_none
 from mcpcore.providers.registry import Registry
 from mcpcore.runtime.admission import Admission
 from mcpcore.runtime.context import INJECTIONS
@@ -89,6 +90,10 @@ class Server:
         mask_unexpected: Show the model nothing of exceptions other than `ToolError`, `ValueError` and `LookupError`.
         format_error: Makes the text that the model reads from a tool's name and its exception.
         secret: Seals ``requestState``; share it between the processes of one service. ``MCPCORE_SECRET`` when None.
+
+    Raises:
+        DefinitionError: An option cannot be what it was given, or belongs to ``registry``.
+        ValueError: ``eras`` or ``page_size`` leave nothing.
     """
 
     def __init__(
@@ -118,6 +123,20 @@ class Server:
         format_error: Callable[[str, BaseException], str] | None = None,
         secret: str | bytes | Sequence[str | bytes] | None = None,
     ) -> None:
+        for option, value, row in (
+            ("name", name, TEXT),
+            ("version", version, TEXT),
+            ("title", title, or_none(TEXT)),
+            ("instructions", instructions, or_none(TEXT)),
+            ("website_url", website_url, or_none(TEXT)),
+            ("icons", icons, ICONS),
+            ("registry", registry, or_none(instance(Registry))),
+            ("lifespan", lifespan, or_none(("a function of the server that gives an async context manager", callable))),
+            ("middleware", middleware, list_of("functions async (message, call_next)", callable)),
+            ("limits", limits, or_none(instance(Limits))),
+            ("cache", cache, or_none(instance(CacheHint))),
+        ):
+            check_option(option, value, row)
         self.info = Implementation(
             name, version, title=title, website_url=website_url, icons=list(icons) if icons else None
         )

@@ -1,5 +1,6 @@
-"""Keywords of decorators that cannot be what they were given, found when a handler is declared."""
+"""Options that cannot be what they were given, found where they are given and not by the first handler or call."""
 
+import inspect
 from typing import Any
 
 import msgspec
@@ -18,7 +19,9 @@ from mcpcore.providers.declarations import (
     resource,
     tool,
 )
+from mcpcore.providers.markers import Param
 from mcpcore.providers.registry import Registry
+from mcpcore.providers.selection import Provider
 from mcpcore.types.lifecycle import Icon
 
 COMMON: dict[str, tuple[list[Any], list[Any]]] = {
@@ -102,6 +105,70 @@ def test_every_keyword_has_a_row(kind: type[msgspec.Struct], elsewhere: set[str]
         CompletionDeclaration: COMPLETION,
     }
     assert set(kind.__struct_fields__) - set(rows[kind]) == elsewhere
+
+
+REGISTRY: dict[str, tuple[list[Any], list[Any]]] = {
+    "type": (["auto", "sync", "async"], ["both", None, ["sync"], 5]),
+    "state": (["stateful", "stateless"], ["none", None, {}, True]),
+    "scan": ([True, False], ["no", None, 1]),
+    "on_skip": (["warn", "error", "ignore"], ["raise", None, ["warn"]]),
+    "output_schema": ([True, False, "any", "wrap"], ["yes", "", None, 1, dict, {"type": "object"}, ["any"]]),
+    "rename": (["camel", None], ["snake", "", ["camel"], True]),
+    "omit_none": ([True, False], ["yes", None]),
+    "mask_unexpected": ([True, False], ["yes", None]),
+    "format_error": ([max, None], ["text", True]),
+    "on_error": ([max, None], ["text", True]),
+    "strict_names": ([True, False], ["no", None]),
+}
+PARAM: dict[str, tuple[list[Any], list[Any]]] = {
+    "description": (["D", "", None], [5, ["D"]]),
+    "alias": (["orderId", None], [5, "", True]),
+    "required": ([True, False, None], ["yes", 1]),
+    "header": (["Region", None], [5, True]),
+    "secret": ([True, False], ["yes", None]),
+    "examples": ([(1,), [1], ()], ["abc", 5, None, {1}]),
+}
+
+
+@pytest.mark.parametrize(
+    ("make", "option", "value", "taken"),
+    [
+        pytest.param(make, option, value, taken, id=f"{make.__name__}-{option}-{value!r}")
+        for make, rows in ((Registry, REGISTRY), (Param, PARAM))
+        for option, (good, bad) in rows.items()
+        for taken, values in ((True, good), (False, bad))
+        for value in values
+    ],
+)
+def test_an_option_of_a_registry_or_a_parameter_is_taken_or_refused_where_it_is_given(
+    make: Any, option: str, value: Any, taken: bool
+) -> None:
+    if taken:
+        make(**{option: value})
+        return
+    with pytest.raises(DefinitionError) as caught:
+        make(**{option: value})
+    assert f"{option}={value!r}: give " in str(caught.value)
+
+
+def test_every_option_of_a_registry_and_a_parameter_has_a_row() -> None:
+    options = set(inspect.signature(Registry).parameters)
+    assert options == set(REGISTRY)
+    assert set(Param.__struct_fields__) == set(PARAM)
+
+
+@pytest.mark.parametrize("scan", [True, False])
+@pytest.mark.parametrize("rename", REGISTRY["rename"][1])
+def test_include_refuses_an_unknown_renaming_before_it_looks_for_handlers(rename: Any, scan: bool) -> None:
+    with pytest.raises(DefinitionError, match="give 'camel' or None"):
+        Registry(scan=scan).include(object(), rename=rename)
+
+
+@pytest.mark.parametrize("option", ["type", "state"])
+def test_a_provider_refuses_the_same_as_a_registry(option: str) -> None:
+    for value in REGISTRY[option][1]:
+        with pytest.raises(DefinitionError, match=f"{option}=.*: give "):
+            Provider(**{option: value})
 
 
 @pytest.mark.parametrize("keyword", ["read_only", "destructive", "idempotent", "open_world"])

@@ -497,12 +497,6 @@ def test_skipping_can_be_silent_and_is_still_recorded(caplog: pytest.LogCaptureF
     assert len(registry.skipped) == 3
 
 
-@pytest.mark.parametrize("on_skip", ["raise", None])
-def test_an_unknown_on_skip_is_refused(on_skip: Any) -> None:
-    with pytest.raises(DefinitionError, match="'warn', 'error' or 'ignore'"):
-        Registry(on_skip=on_skip)
-
-
 # -- names ---------------------------------------------------------------------------------------------------------
 
 

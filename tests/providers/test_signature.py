@@ -606,8 +606,3 @@ def test_context_managers_have_the_colour_of_their_generators() -> None:
 
     assert read(manage).colour is Colour.IMPERATIVE
     assert read(amanage).colour is Colour.STREAM
-
-
-def test_an_unknown_renaming_is_refused() -> None:
-    with pytest.raises(DefinitionError, match="'camel' or None"):
-        read(plain, rename="snake")

@@ -65,8 +65,8 @@ async def test_without_pages_no_cursor_is_known() -> None:
             assert (await peer.request("tools/list", {"cursor": "3"}))["error"]["code"] == -32602
 
 
-@pytest.mark.parametrize("size", [0, -1])
-def test_a_page_holds_at_least_one_item(size: int) -> None:
+@pytest.mark.parametrize("size", [0, -1, "5", 2.0, True])
+def test_a_page_holds_at_least_one_item(size: Any) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         Server("none", page_size=size)
 

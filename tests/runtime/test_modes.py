@@ -1,7 +1,7 @@
 """Types and states of servers, the environment, what a server says about itself, and what cannot be."""
 
 import logging
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Annotated, Any
 
 import anyio
@@ -198,6 +198,34 @@ def test_an_environment_that_makes_no_sense_is_an_error(variable: str, monkeypat
     monkeypatch.setenv(variable, "maybe")
     with pytest.raises(DefinitionError, match=f"{variable}='maybe'"):
         Server("environment")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("name", 5),
+        ("name", None),
+        ("version", 1.0),
+        ("version", None),
+        *((option, 5) for option in ("title", "instructions", "website_url")),
+        ("icons", "https://example.com/i.png"),
+        ("icons", ["https://example.com/i.png"]),
+        ("registry", {}),
+        ("registry", Registry),
+        ("lifespan", nullcontext()),
+        ("middleware", max),
+        ("middleware", ["name"]),
+        *((option, 5) for option in ("limits", "cache")),
+        ("type", "both"),
+        ("type", ["sync"]),
+        *((option, "yes") for option in ("state", "scan", "on_skip", "output_schema", "mask_unexpected")),
+        ("rename", "snake"),
+        ("format_error", "text"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused_where_the_server_is_made(option: str, value: Any) -> None:
+    with pytest.raises(DefinitionError, match=f"^{option}=.*: give "):
+        Server(**{"name": "x", option: value})
 
 
 def test_options_of_the_registry_are_not_given_twice() -> None:

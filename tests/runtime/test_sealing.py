@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpcore import DefinitionError, Server
 from mcpcore.protocol.request_state import HMACCodec
 from mcpcore.runtime import sealing
 from mcpcore.runtime.sealing import AESCodec, state_codec
@@ -27,6 +28,12 @@ def test_the_better_seal_is_chosen_where_its_library_is_installed(monkeypatch: p
     assert isinstance(state_codec("secret"), AESCodec)
     monkeypatch.setattr(sealing, "find_spec", lambda name: None)
     assert isinstance(state_codec("secret"), HMACCodec)
+
+
+@pytest.mark.parametrize("secret", ["", b"", [], ["new", ""], 5, ["new", 5], {"a": 1}])
+def test_a_secret_that_is_none_is_refused_and_not_quoted(secret: Any) -> None:
+    with pytest.raises(DefinitionError, match="secret=…: give a text or bytes that are not empty"):
+        Server("x", secret=secret)
 
 
 def test_what_was_sealed_is_opened_by_whoever_has_the_secret(codec_of: Any) -> None:
