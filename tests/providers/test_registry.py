@@ -41,18 +41,6 @@ class Context:
     __mcpcore_injection__: ClassVar = Injection("context", Demand.FULL)
 
 
-class SyncContext:
-    __mcpcore_injection__: ClassVar = Injection("sync_context", Demand.FULL)
-
-
-class TransportContext:
-    __mcpcore_injection__: ClassVar = Injection("transport_context", Demand.TRANSPORT)
-
-
-class ServerSession:
-    __mcpcore_injection__: ClassVar = Injection("session", Demand.FULL)
-
-
 def names(registry: Registry, kind: Kind = "tool") -> list[str]:
     return [each.name for each in registry.list(kind, LEGACY)]
 
@@ -295,116 +283,9 @@ def test_one_line_per_kind_tells_what_was_registered(caplog: pytest.LogCaptureFi
     ]
 
 
-# -- the matrix of kinds, shapes and modes ---------------------------------------------------------------------------
+# -- modes ---------------------------------------------------------------------------------------------------------
 
-MODES: list[tuple[Any, Any]] = [
-    ("sync", "stateful"),
-    ("async", "stateful"),
-    ("sync", "stateless"),
-    ("async", "stateless"),
-    ("auto", "stateful"),
-    ("auto", "stateless"),
-]
 R1, R2, R3 = "awaitable-return", "imperative-return", "bidirectional-parameter"
-N: tuple[str, ...] = ()
-
-MATRIX: dict[tuple[str, Any], list[tuple[str, ...]]] = {
-    # (colour, injected type): reasons by mode, as in MODES
-    ("def", None): [N, (R2,), N, (R2,), N, N],
-    ("def", RequestMeta): [N, (R2,), N, (R2,), N, N],
-    ("def", TransportContext): [N, (R2,), N, (R2,), N, N],
-    ("def", SyncContext): [N, (R2,), (R3,), (R2, R3), N, (R3,)],
-    ("def", ServerSession): [N, (R2,), (R3,), (R2, R3), N, (R3,)],
-    ("def", SyncContext | None): [N, (R2,), N, (R2,), N, N],
-    ("def generator", SyncContext): [N, (R2,), (R3,), (R2, R3), N, (R3,)],
-    ("async def", None): [(R1,), N, (R1,), N, N, N],
-    ("async def", RequestMeta): [(R1,), N, (R1,), N, N, N],
-    ("async def", TransportContext): [(R1,), N, (R1,), N, N, N],
-    ("async def", Context): [(R1,), N, (R1, R3), (R3,), N, (R3,)],
-    ("async def", ServerSession): [(R1,), N, (R1, R3), (R3,), N, (R3,)],
-    ("async def", Context | None): [(R1,), N, (R1,), N, N, N],
-    ("async generator", None): [(R1,), N, (R1,), N, N, N],
-    ("async generator", Context): [(R1,), N, (R1, R3), (R3,), N, (R3,)],
-}
-
-
-BODIES = {
-    "def": ("def", "return ''"),
-    "def generator": ("def", "yield ''"),
-    "async def": ("async def", "return ''"),
-    "async generator": ("async def", "yield ''"),
-}
-
-
-def shaped(colour: str, annotation: Any, kind: Kind) -> Callable[..., Any]:
-    """A function of that colour with that injected parameter, fit for that kind."""
-    keyword, body = BODIES[colour]
-    parameters = ["v: str"] * (kind == "template") + ["p: P"] * (annotation is not None)
-    namespace: dict[str, Any] = {"P": annotation, "__name__": __name__}
-    exec(compile(f"{keyword} f({', '.join(parameters)}): {body}", __file__, "exec"), namespace)  # noqa: S102 - our own text
-    return namespace["f"]  # type: ignore[no-any-return]  # the function just defined
-
-
-def register(registry: Registry, function: Any, kind: Kind) -> None:
-    match kind:
-        case "tool":
-            registry.tool(function, name="f")
-        case "resource":
-            registry.resource(function, uri="a://fixed")
-        case "template":
-            registry.resource(function, uri="a://{v}")
-        case "prompt":
-            registry.prompt(function, name="f")
-        case "completion":
-            registry.complete(function, prompt="f")
-
-
-@pytest.mark.parametrize("kind", ["tool", "resource", "template", "prompt", "completion"])
-@pytest.mark.parametrize("mode", range(len(MODES)), ids=["-".join(mode) for mode in MODES])
-@pytest.mark.parametrize("row", MATRIX, ids=str)
-def test_each_shape_is_taken_or_skipped_with_all_reasons_in_each_mode_for_each_kind(
-    row: tuple[str, Any], mode: int, kind: Kind, caplog: pytest.LogCaptureFixture
-) -> None:
-    registry = Registry(*MODES[mode])
-    register(registry, shaped(*row, kind), kind)
-    expected = MATRIX[row][mode]
-    assert registry.has(kind) == (not expected)
-    if not expected:
-        assert (registry.skipped, caplog.records) == ([], [])
-        return
-    (skipped,) = registry.skipped
-    (record,) = caplog.records
-    assert skipped.reasons == expected
-    assert (record.name, record.levelname, record.getMessage()) == ("mcpcore.registry", "WARNING", skipped.message)
-    assert (skipped.kind, skipped.location.split(":")[0]) == (kind, __file__.removeprefix(str(Path.cwd()) + "/"))
-
-
-def test_a_warning_carries_its_facts_for_machines(caplog: pytest.LogCaptureFixture) -> None:
-    registry = Registry("async", "stateless")
-
-    @registry.tool("f")
-    def function(ctx: SyncContext) -> str:
-        return ""
-
-    (record,) = caplog.records
-    facts: Any = record
-    assert (facts.reasons, facts.kind, facts.handler_name, facts.type, facts.state) == (
-        (R2, R3),
-        "tool",
-        "f",
-        "async",
-        "stateless",
-    )
-
-
-@pytest.mark.parametrize("mode", MODES, ids=["-".join(mode) for mode in MODES])
-def test_a_context_of_the_wrong_colour_is_a_definition_error_in_every_mode(mode: tuple[Any, Any]) -> None:
-    def sync_one(ctx: Context) -> None: ...
-    async def async_one(ctx: SyncContext) -> None: ...
-
-    for function in (sync_one, async_one):
-        with pytest.raises(DefinitionError):
-            Registry(*mode, on_skip="ignore").tool(function)
 
 
 class Six:
@@ -663,17 +544,6 @@ def test_of_twins_the_async_one_is_kept(order: str, caplog: pytest.LogCaptureFix
     (handler,) = registry.handlers()
     assert handler.is_async
     assert "Tool 'f' is defined twice: the async" in caplog.text
-
-
-@pytest.mark.parametrize(("type", "is_async"), [("sync", False), ("async", True)])
-def test_of_twins_a_strict_server_takes_its_own(type: Any, is_async: bool) -> None:
-    async def anothing() -> None: ...
-
-    registry = Registry(type)
-    registry.tool(nothing, name="f")
-    registry.tool(anothing, name="f")
-    (handler,) = registry.handlers()
-    assert handler.is_async == is_async
 
 
 # -- what is published ---------------------------------------------------------------------------------------------
