@@ -203,7 +203,7 @@ class ResourceDeclaration(Declaration, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_options(self, hints=instance(ResourceHints))
-        if not self.uri:
+        if not self.uri.strip():
             raise DefinitionError('@resource needs a URI: @resource("config://app"), @resource("config://{key}")')
 
 

@@ -124,6 +124,9 @@ class Handler:
         self.meta = self._meta(declaration)
         self.secrets = frozenset(field.alias or field.name for field in signature.fields if field.secret)
         self.headers = {field.alias or field.name: field.header for field in signature.fields if field.header}
+        if self.headers and self.kind != "tool":
+            name, header = next(iter(self.headers.items()))
+            raise DefinitionError(f"{signature.where}: parameter {name!r}: header={header!r} is for arguments of tools")
         self.key = self.name
 
         try:

@@ -193,7 +193,8 @@ class ResourceHandler(Handler):
         hints = self.declaration.hints
         if hints is None:
             return None
-        return Annotations(list(hints.audience) if hints.audience else None, hints.priority, hints.last_modified)
+        given = Annotations(list(hints.audience) if hints.audience else None, hints.priority, hints.last_modified)
+        return None if given == Annotations() else given
 
     def describe(self, version: str) -> Any:
         return Resource(
@@ -323,9 +324,9 @@ class CompletionHandler(Handler):
 
     def _steps(self) -> Steps:
         signature, declaration = self.signature, self.declaration
-        target = declaration.prompt or declaration.uri or ""
-        self.name = f"{target}#{declaration.argument}" if declaration.argument else target
-        self.key = ("prompt" if declaration.prompt else "uri", target, declaration.argument)
+        target, argument = declaration.prompt or declaration.uri or "", declaration.argument or None
+        self.name = f"{target}#{argument}" if argument else target
+        self.key = ("prompt" if declaration.prompt else "uri", target, argument)
         if len(signature.fields) > 1 or any(
             split_annotated(field.type)[0] not in (str, Any) for field in signature.fields
         ):

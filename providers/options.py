@@ -77,7 +77,7 @@ def _is_positive(value: Any) -> bool:
 
 
 def _is_part(value: Any) -> bool:
-    return isinstance(value, int | float) and 0.0 <= value <= 1.0
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0
 
 
 def _is_size(value: Any) -> bool:

@@ -404,8 +404,14 @@ class Registry:
         with self._lock:
             placed: dict[tuple[Kind, Any], Handler] = {}
             for handler in accepted:
-                there = placed.get((handler.kind, handler.key)) or self._tables[handler.kind].get(handler.key)
-                placed[handler.kind, handler.key] = handler if there is None else self._choose(there, handler)
+                place: tuple[Kind, Any] = (handler.kind, handler.key)
+                there = self._tables[handler.kind].get(handler.key)
+                if place in placed:
+                    placed[place] = self._twin(placed[place], handler)
+                elif there is None:
+                    placed[place] = handler
+                else:
+                    placed[place] = self._replacement(there, handler) if self.serving else self._twin(there, handler)
             for (kind, key), handler in placed.items():
                 self._tables[kind][key] = handler
             self.skipped.extend(skipped)
@@ -418,12 +424,15 @@ class Registry:
         self._changed({handler.kind for handler in accepted})
         return accepted
 
-    def _choose(self, there: Handler, new: Handler) -> Handler:
-        """Return the one of two handlers of the same name that stays."""
+    def _replacement(self, there: Handler, new: Handler) -> Handler:
+        """Return the new one of two handlers of the same name, of which the other is served."""
         what = f"{new.kind} {new.name!r}"
-        if self.serving:
-            _logger.warning("Replaced %s (%s) by %s", what, there.signature.where, new.signature.where)
-            return new
+        _logger.warning("Replaced %s (%s) by %s", what, there.signature.where, new.signature.where)
+        return new
+
+    def _twin(self, there: Handler, new: Handler) -> Handler:
+        """Return the one of two handlers of the same name that stays: the async one."""
+        what = f"{new.kind} {new.name!r}"
         if there.is_async == new.is_async:
             raise DuplicateName(f"{what} is defined twice: {there.signature.where} and {new.signature.where}")
         kept, dropped = (there, new) if there.is_async else (new, there)

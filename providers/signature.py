@@ -152,7 +152,7 @@ def inspect_callable(
         signature = inspect.signature(function)
     except (ValueError, TypeError, NameError) as exc:
         raise DefinitionError(f"{where} has no signature that can be read ({exc}); wrap it in a def") from exc
-    _check_parameters(function, signature, where)
+    _check_parameters(function, signature, kind, where)
     written = {name: p.annotation for name, p in signature.parameters.items() if p.annotation is not _EMPTY}
     if signature.return_annotation is not _EMPTY:
         written["return"] = signature.return_annotation
@@ -216,13 +216,13 @@ def inspect_callable(
 # -- checks ------------------------------------------------------------------------------------------------------
 
 
-def _check_parameters(function: Any, signature: inspect.Signature, where: str) -> None:
+def _check_parameters(function: Any, signature: inspect.Signature, kind: Kind, where: str) -> None:
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
             raise DefinitionError(
                 f"{where}: {stars}{parameter.name} has no names that could be published. List the parameters, take the "
-                "raw request (CallToolRequest), or use functools.wraps if this is a wrapper."
+                f"raw request ({_REQUESTS[kind].__name__}), or use functools.wraps if this is a wrapper."
             )
     first = next(iter(signature.parameters.values()), None)
     if first is None or first.name not in ("self", "cls") or first.annotation is not _EMPTY:

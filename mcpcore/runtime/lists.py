@@ -71,7 +71,7 @@ class Lists:
 
     def _position(self, cursor: str, total: int) -> int:
         """Return where the page of ``cursor`` starts: at one of the places where a page has ended."""
-        known = cursor.isascii() and cursor.isdigit() and len(cursor) < 10
+        known = cursor.isascii() and cursor.isdigit() and len(cursor) < 10 and cursor[0] != "0"
         if not known or not self._page_size or int(cursor) % self._page_size or not 0 < int(cursor) < total:
             raise McpError(INVALID_PARAMS, f"Invalid params: unknown cursor {cursor[:64]!r}")
         return int(cursor)

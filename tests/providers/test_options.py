@@ -177,6 +177,31 @@ def test_each_hint_is_true_or_false(keyword: str) -> None:
         ToolHints(**{keyword: "yes"})  # type: ignore[arg-type]  # that is the mistake
 
 
+@pytest.mark.parametrize(
+    ("hint", "wanted"),
+    [
+        ({"priority": 1.5}, "a number from 0.0 to 1.0"),
+        ({"priority": float("nan")}, "a number from 0.0 to 1.0"),
+        ({"priority": True}, "a number from 0.0 to 1.0"),
+        ({"audience": "user"}, "'user', 'assistant' or both, in a tuple"),
+        ({"last_modified": "yesterday"}, "ISO 8601"),
+        ({"last_modified": "2026-01-31T12:00:00"}, "ISO 8601"),
+        ({"last_modified": ""}, "ISO 8601"),
+    ],
+)
+def test_a_hint_of_a_resource_is_what_the_protocol_takes(hint: dict[str, Any], wanted: str) -> None:
+    with pytest.raises(DefinitionError, match=f"give {wanted}"):
+        ResourceHints(**hint)
+
+
+@pytest.mark.parametrize("uri", ["", " ", "\t\n"])
+def test_a_resource_has_a_uri(uri: str) -> None:
+    with pytest.raises(DefinitionError, match="needs a URI"):
+        resource(uri)
+    with pytest.raises(DefinitionError, match="needs a URI"):
+        Registry().resource(lambda: "", uri=uri, name="r")
+
+
 def test_an_empty_title_is_none() -> None:
     registry = Registry()
     registry.tool(lambda: 1, name="t", title="", hints=ToolHints(title=""))

@@ -546,6 +546,41 @@ def test_of_twins_the_async_one_is_kept(order: str, caplog: pytest.LogCaptureFix
     assert "Tool 'f' is defined twice: the async" in caplog.text
 
 
+def test_twins_that_come_together_are_twins_on_a_registry_that_is_served(caplog: pytest.LogCaptureFixture) -> None:
+    class Twins:
+        @tool("f")
+        async def asynchronous(self) -> None: ...
+
+        @tool("f")
+        def blocking(self) -> None: ...
+
+    registry = Registry()
+    registry.tool(nothing, name="f")
+    registry.serving = True
+    with caplog.at_level(logging.INFO, "mcpcore.registry"):
+        registry.include(Twins())
+    (handler,) = registry.handlers()
+    assert handler.is_async
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO", "INFO"]
+    assert "Replaced tool 'f'" in caplog.text and "Tool 'f' is defined twice" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["resource", "template", "prompt", "completion"])
+def test_only_arguments_of_tools_are_mirrored_in_headers(kind: Kind) -> None:
+    def f(v: Annotated[str, Param(header="Region")]) -> list[str]:
+        return [v]
+
+    registry = Registry()
+    with pytest.raises(DefinitionError, match="parameter 'v': header='Region' is for arguments of tools"):
+        match kind:
+            case "prompt":
+                registry.prompt(f)
+            case "completion":
+                registry.complete(f, prompt="p")
+            case _:
+                registry.resource(f, uri="a://{v}" if kind == "template" else "a://b")
+
+
 # -- what is published ---------------------------------------------------------------------------------------------
 
 
@@ -644,7 +679,13 @@ def test_a_resource_publishes_text_or_binary_by_its_annotation_and_no_hints_of_i
 def test_hints_of_a_resource_are_published_field_by_field() -> None:
     registry = Registry()
     registry.resource(nothing, uri="a://b", hints=ResourceHints(audience=None, priority=1.0))
-    assert wire(registry, "resource")[0]["annotations"] == {"priority": 1.0}
+    registry.resource(nothing, uri="a://c", hints=ResourceHints(audience=(), priority=0.0))
+    registry.resource(nothing, uri="a://d", hints=ResourceHints(audience=None, priority=None))
+    assert [each.get("annotations") for each in wire(registry, "resource")] == [
+        {"priority": 1.0},
+        {"priority": 0.0},
+        None,
+    ]
 
 
 def test_every_attribute_of_a_prompt_is_in_the_list() -> None:
@@ -827,6 +868,8 @@ def test_a_completion_for_the_argument_wins_over_one_for_all() -> None:
     assert registry.find_completion(ResourceTemplateReference("a://{key}"), "key") is not None
     assert registry.find_completion(ResourceTemplateReference("a://{key}"), "other") is None
     assert registry.find_completion(PromptReference("q"), "city") is None
+    registry.complete(lambda prefix: ["all"], prompt="q", argument="")
+    assert registry.find_completion(PromptReference("q"), "city") is not None, "'' says no argument"
 
 
 def test_what_is_hidden_is_neither_listed_nor_found() -> None:

@@ -593,6 +593,8 @@ def test_each_kind_takes_its_own_request(kind: Kind, request_type: type) -> None
 
     function.__annotations__["request"] = request_type
     assert read(function, kind).injected[0].injection == Injection("request")
+    with pytest.raises(DefinitionError, match=rf"take the raw request \({request_type.__name__}\)"):
+        read(keywords, kind)
 
 
 def test_context_managers_have_the_colour_of_their_generators() -> None:
