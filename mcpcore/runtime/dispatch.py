@@ -106,12 +106,16 @@ class Dispatcher:
         connection, id = request.session.connection, request.event.id
         if not connection.is_open(id):
             return
-        answer = error.required if isinstance(error, InputNeeded) else error_of(request, error)
-        if isinstance(answer, ErrorData):
-            challenge = error.scopes if isinstance(error, InsufficientScope) else None
-            connection.send_error(id, answer, challenge=challenge)
-        else:
-            connection.send_input_required(id, answer)
+        try:
+            answer = error.required if isinstance(error, InputNeeded) else error_of(request, error)
+            if isinstance(answer, ErrorData):
+                challenge = error.scopes if isinstance(error, InsufficientScope) else None
+                connection.send_error(id, answer, challenge=challenge)
+            else:
+                connection.send_input_required(id, answer)
+        except Exception:  # what it says has no JSON form: others on this connection are not to pay for that
+            logger.exception("%s failed with an error that cannot be written: %r", request.method, error)
+            connection.send_error(id, ErrorData(INTERNAL_ERROR, "Internal error"))
 
     # -- one function per method -----------------------------------------------------------------------------------
 

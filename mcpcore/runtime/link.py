@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import msgspec
+from msgspec import UNSET
 
 from mcpcore.abc import ClientTransport
 from mcpcore.exceptions import (
@@ -37,7 +38,7 @@ from mcpcore.runtime.driver import Driver
 from mcpcore.runtime.notices import Notices
 from mcpcore.runtime.standing import Standing
 from mcpcore.types._base import Object
-from mcpcore.types.jsonrpc import INTERNAL_ERROR, ErrorData, RequestId
+from mcpcore.types.jsonrpc import INTERNAL_ERROR, ErrorData
 from mcpcore.versions import Era
 
 __all__ = ["Answered", "Link"]
@@ -280,17 +281,23 @@ class Link:
             result = await self._handlers.answer(event.method.name, event.params)
             if self.connection.is_open(event.id):
                 self.connection.send_result(event.id, result)
-        except McpError as error:
-            self._send_error(event.id, ErrorData(error.code, error.message))
         except BaseException as error:
             if not (isinstance(error, Exception) or _is_stray(error)):
                 raise  # cancellation, or what ends the process
-            logger.exception("the function that answers %s failed", event.method.name)
-            self._send_error(event.id, ErrorData(INTERNAL_ERROR, "Internal error"))
+            self._refuse(event, error)
 
-    def _send_error(self, id: RequestId, error: ErrorData) -> None:
-        if self.connection.is_open(id):
-            self.connection.send_error(id, error)
+    def _refuse(self, event: RequestReceived, error: BaseException) -> None:
+        if not self.connection.is_open(event.id):
+            return
+        if isinstance(error, McpError):
+            data = UNSET if error.data is None else error.data
+            try:
+                self.connection.send_error(event.id, ErrorData(error.code, error.message, data))
+                return
+            except Exception as unwritable:  # noqa: BLE001  # it is logged below, like every failure
+                error = unwritable
+        logger.error("the function that answers %s failed", event.method.name, exc_info=error)
+        self.connection.send_error(event.id, ErrorData(INTERNAL_ERROR, "Internal error"))
 
     def _observe(self, event: Event) -> None:
         if isinstance(event, VersionNegotiated | NegotiationFailed):

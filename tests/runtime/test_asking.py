@@ -535,6 +535,38 @@ async def test_a_legacy_server_learns_nothing_of_why_an_answering_function_faile
     assert "/home/ada/secret" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("error", "seen"),
+    [
+        (McpError(-7, "Not today", {"again": "tomorrow"}), "-7 Not today (-7) {'again': 'tomorrow'}"),
+        (McpError(-7, "Not today"), "-7 Not today (-7) None"),
+        (McpError(-7, "no JSON", {"x": object()}), "-32603 Internal error (-32603) None"),
+        (McpError(-7, "half a \ud800 pair"), "-32603 Internal error (-32603) None"),
+    ],
+    ids=["data", "no data", "unwritable data", "unwritable text"],
+)
+async def test_a_legacy_server_is_answered_with_the_error_that_an_answering_function_raises(
+    error: McpError, seen: str
+) -> None:
+    server = make_server()
+
+    @server.tool
+    async def thinks(ctx: Context) -> str:
+        try:
+            await ctx.sample("What?")
+        except PeerError as answer:
+            return f"{answer.code} {answer} {answer.data}"
+        return "answered"
+
+    def sampling(params: CreateMessageParams) -> Any:
+        raise error
+
+    with anyio.fail_after(5):
+        async with client(server, "legacy", sampling=sampling) as connection:
+            assert (await connection.call_tool("thinks")).text == seen
+            assert (await connection.call_tool("abilities")).is_error is False
+
+
 async def test_an_answer_that_cannot_be_written_is_an_error_and_the_connection_goes_on() -> None:
     def sampling(params: Any) -> Any:
         return CreateMessageResult("assistant", TextContent("x"), "m", meta={"x": object()})

@@ -551,6 +551,48 @@ async def test_a_result_that_middleware_made_unwritable_is_an_internal_error(era
             await client.ping()
 
 
+def deep(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@ERAS
+@pytest.mark.parametrize(
+    "error",
+    [
+        McpError(-1, "no JSON", {"x": object()}),
+        McpError(-1, "half a \ud800 pair"),
+        McpError(-1, ValueError("an exception for a message")),  # type: ignore[arg-type]
+        McpError(-32042, "visit", {"elicitations": [object()]}),
+        McpError(-1, "without end", deep(2000)),
+    ],
+    ids=["data", "surrogate", "message", "visits", "depth"],
+)
+async def test_an_error_that_cannot_be_written_is_an_internal_error_and_the_connection_goes_on(
+    era: Any, error: McpError, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server("odd")
+
+    @server.tool
+    async def fails() -> None:
+        raise error
+
+    @server.prompt(name="fails")
+    def fails_as_well() -> str:
+        raise error
+
+    with anyio.fail_after(5):
+        async with Client(server, eras=(era,)) as client:
+            with pytest.raises(PeerError, match="Internal error"):
+                await client.call_tool("fails")
+            with pytest.raises(PeerError, match="Internal error"):
+                await client.get_prompt("fails")
+            await client.ping()
+    assert [record.levelname for record in caplog.records if "failed with" in record.message] == ["ERROR", "ERROR"]
+
+
 # -- which of the two errors -------------------------------------------------------------------------------------------
 
 
