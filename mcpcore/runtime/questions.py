@@ -4,19 +4,18 @@ One table for both eras and both directions of travel: as a request of the serve
 ``input_required`` in the modern one.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Generic, Literal, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
-from mcpcore.exceptions import DefinitionError, McpError
+from mcpcore.exceptions import McpError
 from mcpcore.protocol.answers import lacking
 from mcpcore.protocol.events import Caller
 from mcpcore.providers.forms import form_schema, form_value
 from mcpcore.providers.markers import Elicit, Roots, Sample
 from mcpcore.providers.schema import InvalidValue
-from mcpcore.providers.validation import Validator
 from mcpcore.types._base import Object
 from mcpcore.types.content import TextContent
 from mcpcore.types.elicitation import ElicitParams, ElicitResult
@@ -114,41 +113,15 @@ _MANNER: Final = {None: "", "form": "", "url": " by URL", "tools": " with tools"
 
 # -- elicitation -----------------------------------------------------------------------------------------------------
 
-_FLAT: Final = ("string", "number", "integer", "boolean", "array")
-
 
 def _form(question: Elicit, version: str) -> Wire:
-    wanted, validator = question.type, None
-    if isinstance(wanted, Mapping):
-        schema = dict(cast(Mapping[str, Any], wanted))
-        _check_flat(schema)
-        validator = Validator(schema)
-    else:
-        schema = form_schema(wanted, version=version)
-
     def read(result: ElicitResult) -> ElicitReply[Any]:
         if result.action != "accept":
             return ElicitReply(result.action)
-        content = result.content or {}
-        if validator is None:
-            return ElicitReply("accept", form_value(wanted, content))
-        if errors := validator.errors(content, show_values=True):
-            raise InvalidValue(errors)
-        return ElicitReply("accept", content)
+        return ElicitReply("accept", form_value(question.type, result.content))
 
-    params = ElicitParams(question.message, mode="form", requested_schema=schema)
+    params = ElicitParams(question.message, mode="form", requested_schema=form_schema(question.type, version=version))
     return Wire("elicitation/create", params, ElicitResult, read)
-
-
-def _check_flat(schema: dict[str, Any]) -> None:
-    """Refuse a JSON Schema that a client cannot draw as a form (client/elicitation, "Requested Schema")."""
-    properties: Any = schema.get("properties")
-    if schema.get("type") != "object" or not isinstance(properties, dict):
-        raise DefinitionError("a form is a JSON Schema of type object with properties")
-    for name, field in cast(dict[str, Any], properties).items():
-        items = field.get("items", {})
-        if field.get("type") not in _FLAT or "properties" in field or "properties" in items or "$ref" in items:
-            raise DefinitionError(f"field {name!r} of the form is not flat; use {', '.join(_FLAT[:-1])}, or choices")
 
 
 def _visit(question: Elicit) -> Wire:

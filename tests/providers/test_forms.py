@@ -14,6 +14,7 @@ from msgspec import Meta, Struct, defstruct
 from mcpcore.exceptions import DefinitionError
 from mcpcore.providers.forms import form_schema, form_value
 from mcpcore.providers.schema import InvalidValue
+from tests.support.schemas import strict_errors
 
 
 class Colour(enum.Enum):
@@ -196,3 +197,117 @@ def test_every_kind_of_record_is_a_form() -> None:
     assert form_value(Model, {"a": 2, "other": "green"}) == Model(a=2, other=Colour.GREEN)
     with pytest.raises(InvalidValue, match="/a: value 0 must be at least 1"):
         form_value(Model, {"a": 0})
+
+
+# -- forms that are written as JSON Schema -----------------------------------------------------------------------------
+
+
+def written(field: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"f": field}, **more}
+
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+TITLED = [{"const": "a", "title": "First"}, {"const": "b", "title": "Second"}]
+PLAIN = {"type": "string", "enum": ["a", "b"]}
+SAME: Any = ...  # as it was written
+
+
+@pytest.mark.parametrize(
+    ("field", "published", "in_the_first_revision"),
+    [
+        ({"type": "string", "title": "F", "minLength": 1, "format": "email"}, SAME, SAME),
+        (
+            {"type": "string", "pattern": "^a", "format": "uuid", "$comment": "x"},
+            {"type": "string"},
+            {"type": "string"},
+        ),
+        ({"type": "integer", "default": 3, "maximum": 9}, SAME, {"type": "integer", "maximum": 9}),
+        ({"type": "number", "exclusiveMinimum": 0}, {"type": "number"}, {"type": "number"}),
+        ({"type": "boolean", "default": True}, SAME, SAME),
+        ({"type": "string", "enum": ["a"], "enumNames": ["First"]}, SAME, SAME),
+        (
+            {"type": "string", "oneOf": TITLED, "default": "a"},
+            SAME,
+            {"type": "string", "enum": ["a", "b"], "enumNames": ["First", "Second"]},
+        ),
+        ({"type": "array", "items": PLAIN, "minItems": 1, "default": ["a"]}, SAME, None),
+        ({"type": "array", "items": {"anyOf": TITLED}}, SAME, None),
+        (
+            {"type": "array", "items": {"enum": ["a"]}},
+            {"type": "array", "items": {"type": "string", "enum": ["a"]}},
+            None,
+        ),
+    ],
+)
+def test_a_schema_is_published_as_far_as_the_forms_of_a_revision_go(
+    field: Any, published: Any, in_the_first_revision: Any
+) -> None:
+    schema = written(field, required=["f"], additionalProperties=False, **{"$schema": DRAFT})
+    for version, expected in (
+        ("2025-06-18", in_the_first_revision),
+        ("2025-11-25", published),
+        ("2026-07-28", published),
+    ):
+        if expected is None:
+            with pytest.raises(DefinitionError, match=f"field 'f' is a list.*{version}"):
+                form_schema(schema, version=version)
+            continue
+        form = form_schema(schema, version=version)
+        assert form == written(field if expected is SAME else expected, required=["f"])
+        assert strict_errors(version, "PrimitiveSchemaDefinition", form["properties"]["f"]) == []
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    "field",
+    [
+        {},
+        True,
+        {"type": "object", "properties": {}},
+        {"type": "array"},
+        {"type": "array", "items": True},
+        {"type": "array", "items": {"type": "integer"}},
+        {"type": "array", "items": {"type": "array", "items": PLAIN}},
+        {"type": "array", "items": {"enum": [1]}},
+        {"type": "array", "items": {"anyOf": [{"type": "string"}]}},
+        {"type": ["string", "null"]},
+        {"type": "null"},
+        {"type": "integer", "enum": [1, 2]},
+        {"type": "string", "enum": ["a", None]},
+        {"type": "string", "oneOf": [{"const": "a"}]},
+        {"type": "string", "oneOf": [True]},
+        {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+        {"$ref": "#/$defs/A"},
+    ],
+)
+def test_a_field_of_a_schema_that_is_not_flat_is_named_in_every_revision(field: Any, version: str) -> None:
+    with pytest.raises(DefinitionError, match="field 'f' is "):
+        form_schema(written(field, **{"$defs": {"A": {"type": "string"}}}), version=version)
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({}, "of type object with properties"),
+        ({"type": "object"}, "of type object with properties"),
+        ({"type": "string", "properties": {}}, "of type object with properties"),
+        (written({"type": "string"}, required=["f", "g"]), "field 'g' is required"),
+        (written({"type": "string", "minLength": "a"}), "minLength"),
+        (written(5), "/properties/f"),
+    ],
+)
+def test_a_schema_that_is_no_form_is_refused(schema: Any, said: str) -> None:
+    with pytest.raises(DefinitionError, match=said):
+        form_schema(schema)
+
+
+def test_all_of_a_schema_is_enforced_whatever_of_it_is_published() -> None:
+    schema = written({"type": "string", "pattern": "^a", "format": "date"}, additionalProperties=False)
+    for content, said in (
+        ({"f": "2000-01-01"}, "must match the pattern"),
+        ({"f": "a"}, '/f: value "a" is not a valid date'),
+        ({"g": "a"}, "/g: unexpected property"),
+    ):
+        with pytest.raises(InvalidValue, match=said):
+            form_value(schema, content)
+    assert form_value(written({"type": "integer"}), {"f": 1}) == {"f": 1}
