@@ -178,23 +178,21 @@ class Roots(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """Yielded by a generator: a progress notification, if the caller asked for them."""
+    """Yielded by a generator: a progress notification, if the caller asked for them. Its fields: see `Context.progress`."""
 
     progress: float
     total: float | None = None
     message: str | None = None
+    meta: Mapping[str, Any] | None = None
 
 
 class Log(Struct, frozen=True):
-    """Yielded by a generator: a log notification, if the client wants that level.
-
-    Args:
-        data: Any JSON value.
-    """
+    """Yielded by a generator: a log notification, if the client wants that level. Its fields: see `Context.log`."""
 
     data: Any
     level: LogLevel = "info"
     logger: str | None = None
+    meta: Mapping[str, Any] | None = None
 
 
 # -- injected by type --------------------------------------------------------------------------------------------

@@ -162,9 +162,22 @@ class Connection:
         self._answer(request_id, exchange, data, Kind.ERROR, error.code, challenge, retry_after)
 
     def send_progress(
-        self, request_id: RequestId, progress: float, total: float | None = None, message: str | None = None
+        self,
+        request_id: RequestId,
+        progress: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: dict[str, Any] | None = None,
     ) -> bool:
         """Report progress on a request of the peer, if it asked for that.
+
+        Args:
+            request_id: Of a request that is still open.
+            progress: How far it is.
+            total: How far it goes.
+            message: For people.
+            meta: Members of ``_meta``.
 
         Returns:
             False when nothing was sent: no token, or no increase (the value MUST increase: basic/patterns/progress).
@@ -177,7 +190,7 @@ class Connection:
             raise LocalProtocolError("progress and total are finite numbers")
         if exchange.progress_token is None or (exchange.progress is not None and progress <= exchange.progress):
             return False
-        params = ProgressParams(exchange.progress_token, progress, total, message)
+        params = ProgressParams(exchange.progress_token, progress, total, message, meta)
         self._notify("notifications/progress", params, exchange.version, related_to=request_id, tag=exchange.tag)
         exchange.progress = progress
         return True

@@ -355,7 +355,15 @@ class ServerConnection(Connection):
 
     # -- what a server sends by itself ---------------------------------------------------------------------------
 
-    def send_log(self, request_id: RequestId | None, level: LogLevel, data: Any, logger: str | None = None) -> bool:
+    def send_log(
+        self,
+        request_id: RequestId | None,
+        level: LogLevel,
+        data: Any,
+        logger: str | None = None,
+        *,
+        meta: dict[str, Any] | None = None,
+    ) -> bool:
         """Send a log message to the client.
 
         Args:
@@ -363,6 +371,7 @@ class ServerConnection(Connection):
             level: Its severity.
             data: Any JSON value.
             logger: Who says it.
+            meta: Members of ``_meta``.
 
         Returns:
             False when nothing was sent: below what the client asked for, or it did not ask, or the request is gone.
@@ -378,7 +387,7 @@ class ServerConnection(Connection):
             return False
         version = self._version if exchange is None else exchange.version
         tag = None if exchange is None else exchange.tag
-        params = LogMessageParams(level, data, logger)
+        params = LogMessageParams(level, data, logger, meta)
         self._notify("notifications/message", params, version, related_to=request_id, tag=tag)
         return True
 

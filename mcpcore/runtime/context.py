@@ -220,13 +220,21 @@ class _View(Generic[R]):
 
     # -- telling ---------------------------------------------------------------------------------------------------
 
-    def progress(self, progress: float, *, total: float | None = None, message: str | None = None) -> R:
+    def progress(
+        self,
+        progress: float,
+        *,
+        total: float | None = None,
+        message: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> R:
         """Report progress. Does nothing when the client did not ask, or when the value has not increased.
 
         Args:
             progress: How far it is, in the handler's own unit.
             total: How far it goes, in the same unit.
             message: For people.
+            meta: Members of the notification's ``_meta``.
         """
         raise NotImplementedError
 
@@ -236,13 +244,17 @@ class _View(Generic[R]):
             raise ValueError(f"{percent} is no percentage: give 0 to 100")
         return self.progress(percent, total=100)
 
-    def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> R:
+    def log(self, level: LogLevel, data: Any, *, logger: str | None = None, meta: Mapping[str, Any] | None = None) -> R:
         """Send a log message. Does nothing below the level that the client asked for.
 
         Args:
             level: Its severity.
-            data: Any JSON value.
+            data: A text, or any other JSON value.
             logger: Who says it.
+            meta: Members of the notification's ``_meta``.
+
+        Raises:
+            ValueError: There is no such level, or the message is empty: None, or a text of nothing but spaces.
         """
         raise NotImplementedError
 
@@ -281,12 +293,21 @@ class Context(_View[Awaitable[None]]):
 
     __mcpcore_injection__ = Injection("context", Demand.FULL)
 
-    async def progress(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
-        if self._request.progress(progress, total, message):
+    async def progress(
+        self,
+        progress: float,
+        *,
+        total: float | None = None,
+        message: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        if self._request.progress(progress, total, message, meta):
             await self._written()
 
-    async def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> None:
-        if self._request.log(level, data, logger):
+    async def log(
+        self, level: LogLevel, data: Any, *, logger: str | None = None, meta: Mapping[str, Any] | None = None
+    ) -> None:
+        if self._request.log(level, data, logger, meta):
             await self._written()
 
     async def _written(self) -> None:
@@ -407,13 +428,22 @@ class SyncContext(_View[None]):
         value = self._request.from_thread(lambda: method(Context(self._request), *args, **kwargs))
         return cast(T, value)
 
-    def progress(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
+    def progress(
+        self,
+        progress: float,
+        *,
+        total: float | None = None,
+        message: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
         if self.wants_progress and not self.cancelled:
-            self._wait(Context.progress, progress, total=total, message=message)
+            self._wait(Context.progress, progress, total=total, message=message, meta=meta)
 
-    def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> None:
+    def log(
+        self, level: LogLevel, data: Any, *, logger: str | None = None, meta: Mapping[str, Any] | None = None
+    ) -> None:
         if not self.cancelled:
-            self._wait(Context.log, level, data, logger=logger)
+            self._wait(Context.log, level, data, logger=logger, meta=meta)
 
     def ping(self) -> None:
         """See `Context.ping`."""

@@ -25,6 +25,7 @@ from mcpcore.types.jsonrpc import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     RequestId,
 )
+from mcpcore.types.logging import LOG_LEVELS
 from mcpcore.types.meta import LogLevel
 from mcpcore.types.utilities import InputRequest, InputRequiredResult
 from mcpcore.versions import Era
@@ -172,22 +173,42 @@ class Request(Message):
     def notify(self, item: Progress | Log) -> None:
         """Send what a generator yielded. It is written when the handler next waits."""
         if isinstance(item, Progress):
-            self.progress(item.progress, item.total, item.message)
+            self.progress(item.progress, item.total, item.message, item.meta)
         else:
-            self.log(item.level, item.data, item.logger)
+            self.log(item.level, item.data, item.logger, item.meta)
         self.session.driver.wake_writer()
 
     def notify_from_thread(self, item: Progress | Log) -> None:
         """`notify`, from the worker thread of a ``def`` generator."""
         self.session.on_loop(lambda: self.notify(item))
 
-    def progress(self, progress: float, total: float | None = None, message: str | None = None) -> bool:
+    def progress(
+        self,
+        progress: float,
+        total: float | None = None,
+        message: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> bool:
         """Queue progress. Returns whether it is worth writing."""
-        return self.is_open and self.session.connection.send_progress(self.event.id, progress, total, message)
+        if not self.is_open:
+            return False
+        own = dict(meta) if meta else None
+        return self.session.connection.send_progress(self.event.id, progress, total, message, meta=own)
 
-    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> bool:
-        """Queue a log message. Returns whether the client wants it."""
-        return not self._is_over and self.session.connection.send_log(self.event.id, level, data, logger)
+    def log(self, level: LogLevel, data: Any, logger: str | None = None, meta: Mapping[str, Any] | None = None) -> bool:
+        """Queue a log message. Returns whether the client wants it.
+
+        Raises:
+            ValueError: The level does not exist, or the message is empty; whatever the client wants, so that it is found.
+        """
+        if level not in LOG_LEVELS:
+            raise ValueError(f"there is no log level {level!r}: use {', '.join(LOG_LEVELS)}")
+        if data is None or (isinstance(data, str) and not data.strip()):
+            raise ValueError("an empty log message says nothing: give it a text, or other JSON")
+        if self._is_over:
+            return False
+        own = dict(meta) if meta else None
+        return self.session.connection.send_log(self.event.id, level, data, logger, meta=own)
 
     # -- asking the client -----------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """Progress and log messages: what was asked for, in order, before the answer, and never anything else."""
 
+import json
 import math
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -304,3 +305,93 @@ async def test_a_log_callback_that_fails_disturbs_nothing(caplog: pytest.LogCapt
         async with Client(make_server(), eras=("legacy",), on_log=fail) as client:
             assert (await client.call_tool("say")).text == "said"
     assert caplog.text.count("a callback of the client failed") == len(LOG_LEVELS) - 1
+
+
+def talkative() -> Server:
+    server = Server("talkative")
+    levels: Any = LOG_LEVELS
+
+    @server.tool
+    async def say(messages: list[Any], ctx: Context, level: str = levels[0]) -> list[str]:
+        said: list[str] = []
+        for message in messages:
+            try:
+                await ctx.log(cast(Any, level), message)
+            except ValueError as error:
+                said.append(str(error))
+        return said
+
+    @server.tool
+    def say_in_thread(messages: list[Any], ctx: SyncContext, level: str = levels[0]) -> list[str]:
+        said: list[str] = []
+        for message in messages:
+            try:
+                ctx.log(cast(Any, level), message)
+            except ValueError as error:
+                said.append(str(error))
+        return said
+
+    @server.tool
+    async def yields(message: Any, level: str = levels[0]) -> AsyncIterator[Log | str]:
+        yield Log(message, cast(Any, level))
+        yield "said"
+
+    @server.tool
+    async def with_meta(ctx: Context) -> AsyncIterator[Any]:
+        await ctx.log("warning", "one", logger="here", meta={"example.com/n": 1})
+        yield Log("two", "warning", meta={"example.com/n": 2})
+        await ctx.progress(1, meta={"example.com/n": 3})
+        yield Progress(2, meta={"example.com/n": 4})
+
+    @server.tool
+    def with_meta_in_thread(ctx: SyncContext) -> Iterator[Any]:
+        ctx.log("warning", "one", logger="here", meta={"example.com/n": 1})
+        yield Log("two", "warning", meta={"example.com/n": 2})
+        ctx.progress(1, meta={"example.com/n": 3})
+        yield Progress(2, meta={"example.com/n": 4})
+
+    return server
+
+
+EMPTY: list[Any] = [None, "", "  ", "\n"]
+
+
+@ERAS
+@pytest.mark.parametrize("heard", [True, False])
+async def test_an_empty_message_or_a_level_that_does_not_exist_is_the_authors_mistake_whoever_listens(
+    era: Any, heard: bool
+) -> None:
+    told: list[Any] = []
+    with anyio.fail_after(5):
+        async with Client(talkative(), eras=(era,), on_log=told.append) as client:
+            await client.set_log_level("debug" if heard else "emergency")
+            for tool in ("say", "say_in_thread"):
+                said = json.loads((await client.call_tool(tool, {"messages": EMPTY})).text)
+                assert len(said) == len(EMPTY) and all("an empty log message says nothing" in each for each in said)
+                result = await client.call_tool(tool, {"messages": ["hello"], "level": "loud"})
+                assert json.loads(result.text) == [f"there is no log level 'loud': use {', '.join(LOG_LEVELS)}"]
+                said = json.loads((await client.call_tool(tool, {"messages": [0, False, [], {}, "x"]})).text)
+                assert said == []
+            result = await client.call_tool("yields", {"message": ""})
+            assert result.is_error and "an empty log message says nothing" in result.text
+            result = await client.call_tool("yields", {"message": "hello", "level": "loud"})
+            assert result.is_error and "there is no log level 'loud'" in result.text
+    assert [each.data for each in told] == ([0, False, [], {}, "x"] * 2 if heard else [])
+
+
+@ERAS
+@pytest.mark.parametrize("tool", ["with_meta", "with_meta_in_thread"])
+async def test_notifications_may_carry_metadata_of_the_author(era: str, tool: str) -> None:
+    version = MODERN if era == "modern" else "2025-11-25"
+    with anyio.fail_after(5):
+        async with connected(talkative()) as peer:
+            if era == "legacy":
+                await peer.initialize(version)
+            await peer.call(tool, {}, era=version, progressToken="t", **{LEVEL: "debug"})
+            params = [message["params"] for message in peer.seen if "params" in message]
+    assert [(each["_meta"]["example.com/n"], each.get("data"), each.get("progress")) for each in params] == [
+        (1, "one", None),
+        (2, "two", None),
+        (3, None, 1.0),
+        (4, None, 2.0),
+    ]
