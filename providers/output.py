@@ -7,25 +7,36 @@ Which shapes a peer understands depends on the revision it speaks. Up to 2025-03
 
 import inspect
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from mcpcore.exceptions import DefinitionError
-from mcpcore.providers.annotations import describe
+from mcpcore.providers.annotations import describe, split_annotated
 from mcpcore.providers.definitions import Schema
 from mcpcore.providers.encoding import dump
 from mcpcore.providers.media import Audio, File, Image
 from mcpcore.providers.schema import ValueCodec, value_codec
 from mcpcore.providers.validation import Validator, check_schema
-from mcpcore.types.content import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
+from mcpcore.types.content import (
+    AudioContent,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    UnknownContent,
+)
 from mcpcore.types.tools import CallToolResult
+from mcpcore.types.utilities import InputRequiredResult
 
 __all__ = ["BLOCKS", "MEDIA", "OutputCodec", "may_carry", "output_codec"]
 
-BLOCKS: Final = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
+# The last is what a client has received and a handler passes on.
+BLOCKS: Final = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource, UnknownContent)
 MEDIA: Final = (Image, Audio, File)
 
 _OBJECTS_ONLY: Final = ("2025-06-18", "2025-11-25")
 _ANYTHING: Final = (Any, object, inspect.Parameter.empty)
+_WHOLE: Final = (CallToolResult, InputRequiredResult)
 
 Form = Literal["plain", "wrapped"] | None
 
@@ -42,7 +53,8 @@ def output_codec(
         return_type: `inspect.Signature.empty` or `Any` for none.
         output_schema: False publishes nothing. True publishes objects and (from 2026-07-28) arrays. "any" admits
             scalars from 2026-07-28. "wrap" does too, and gives older revisions ``{"result": …}`` for what is no
-            object. A type or a literal schema is published in place of the return type's.
+            object. A type or a literal schema is published in place of the return type's. In a union, what is a whole
+            result already (`CallToolResult`, `InputRequiredResult`) is left out.
         omit_none: Leave out members of records that are None and not required.
 
     Raises:
@@ -55,6 +67,7 @@ def output_codec(
     mode: Any = output_schema
     if not isinstance(output_schema, bool | str):
         declared, mode = output_schema, True
+    declared = _data_of(declared)
     if isinstance(mode, str) and mode not in ("any", "wrap"):
         raise DefinitionError(f"output_schema={mode!r}: give True, 'any', 'wrap', a type or a schema")
     content = _content_in(declared)
@@ -143,6 +156,19 @@ def _for_text(declared: Any, omit_none: bool) -> ValueCodec | None:
         return value_codec(declared, omit_none=omit_none)
     except DefinitionError:
         return None
+
+
+def _data_of(tp: Any) -> Any:
+    """Return ``tp`` without the whole results that a tool may return instead of data; one of those if it is all there is."""
+    inner, metadata = split_annotated(tp)
+    members = get_args(inner) if get_origin(inner) in (Union, UnionType) else (inner,)
+    rest = tuple(member for member in members if member not in _WHOLE)
+    if len(rest) == len(members):
+        return tp
+    if not set(rest) - {NoneType}:
+        return CallToolResult
+    data: Any = Union[rest]  # noqa: UP007  # made at run time
+    return Annotated[(data, *metadata)] if metadata else data
 
 
 def _content_in(tp: Any) -> Any:

@@ -94,7 +94,7 @@ def streamed_result(items: Iterable[Any], *, tool: str, codec: OutputCodec, vers
         return _unsendable(
             tool, EncodeError("a CallToolResult that is yielded must be the last item, and the only one")
         )
-    if codec.form(version) is not None and not _holds_content(values):
+    if codec.form(version) is not None:
         return tool_result(values, tool=tool, codec=codec, version=version)
     try:
         return CallToolResult([block for each in values for block in _blocks(each, codec)], is_error=False)
@@ -115,7 +115,7 @@ def _blocks(value: Any, codec: OutputCodec | None) -> list[ContentBlock]:
     if value is None:
         return []
     if isinstance(value, _CONTENT):
-        return [value.to_content() if isinstance(value, MEDIA) else _sendable_block(value)]
+        return [_block(value)]
     if _is_iterator(value):
         value = list(value)
     if _holds_content(value):
@@ -176,9 +176,7 @@ def _completed(given: CallToolResult, version: str | None) -> CallToolResult:
     Args:
         version: Of the peer; None where the structured content has been checked and is JSON already.
     """
-    for block in given.content:
-        _sendable_block(block)
-    content, structured, meta = given.content, given.structured_content, given.meta
+    content, structured, meta = _given_blocks(given.content), given.structured_content, given.meta
     if structured is not UNSET and version is not None:
         structured, data = dump(structured)
         content = content or [TextContent(data.decode())]  # some clients read nothing else
@@ -187,6 +185,22 @@ def _completed(given: CallToolResult, version: str | None) -> CallToolResult:
     if meta is not None:
         meta, _ = dump(meta)
     return CallToolResult(content, structured, bool(given.is_error), meta)
+
+
+def _given_blocks(content: Any) -> list[ContentBlock]:
+    """Return the content of a result that a tool built: blocks, and media; anything else has a place of its own."""
+    items: list[Any] = list(content) if _is_array(content) else [content]
+    for each in items:
+        if not isinstance(each, _CONTENT):
+            raise EncodeError(
+                f"the content of a CallToolResult is a list of content blocks, and {type(each).__name__} is none; "
+                "use TextContent(…), or CallToolResult.structured(…) for data"
+            )
+    return [_block(each) for each in items]
+
+
+def _block(value: Any) -> ContentBlock:
+    return value.to_content() if isinstance(value, MEDIA) else _sendable_block(value)
 
 
 def _sendable(text: str) -> str:
@@ -237,7 +251,11 @@ def resource_result(
         EncodeError: It has no JSON form.
     """
     if isinstance(value, ReadResourceResult):
-        return value
+        contents: Any = value.contents
+        if _is_array(contents) and all(isinstance(each, ResourceContents) for each in contents):
+            return value
+        made = resource_result(contents, uri=uri, mime_type=mime_type, meta=meta)
+        return msgspec.structs.replace(value, contents=made.contents)
     if value is None:
         raise ResourceNotFound(uri)
     if _is_iterator(value):
@@ -277,11 +295,22 @@ def prompt_result(value: Any, *, description: str | None = None) -> GetPromptRes
         EncodeError: It has no JSON form, or is None.
     """
     if isinstance(value, GetPromptResult):
-        return value
+        if _is_array(value.messages) and all(_is_message(each) for each in value.messages):
+            return value
+        return msgspec.structs.replace(value, messages=prompt_result(value.messages).messages)
     if value is None:
         raise EncodeError("a prompt returned None; return a text, a message or a list of them")
     items: list[Any] = list(value) if _is_array(value) or _is_iterator(value) else [value]
-    return GetPromptResult([each if isinstance(each, PromptMessage) else user(each) for each in items], description)
+    return GetPromptResult([each if _is_message(each) else _message_of(each) for each in items], description)
+
+
+def _is_message(value: Any) -> bool:
+    content: Any = value.content if isinstance(value, PromptMessage) else None
+    return isinstance(content, BLOCKS)
+
+
+def _message_of(value: Any) -> PromptMessage:
+    return _message(value.role, value.content) if isinstance(value, PromptMessage) else user(value)
 
 
 def user(content: Any) -> PromptMessage:
@@ -320,14 +349,16 @@ def completion_result(value: Any) -> CompleteResult:
     elif _is_iterator(value):  # it may never end
         values = list(islice(value, _COMPLETIONS + 1))
         if len(values) > _COMPLETIONS:
-            return CompleteResult(Completion([_text(each, None) for each in values[:_COMPLETIONS]], None, True))
+            return CompleteResult(_limited(Completion(values[:_COMPLETIONS], None, True)))
     else:
         values = list(value)
-    return CompleteResult(_limited(Completion([_text(each, None) for each in values], len(values), False)))
+    return CompleteResult(_limited(Completion(values, len(values), False)))
 
 
 def _limited(completion: Completion) -> Completion:
-    if len(completion.values) <= _COMPLETIONS:
-        return completion
-    total = completion.total if completion.total is not None else len(completion.values)
-    return Completion(completion.values[:_COMPLETIONS], total, True)
+    """Return ``completion`` with as many values as may be sent, each a text."""
+    values: list[Any] = completion.values
+    sent = [each if type(each) is str else _text(each, None) for each in values[:_COMPLETIONS]]
+    if len(values) <= _COMPLETIONS:
+        return msgspec.structs.replace(completion, values=sent)
+    return Completion(sent, completion.total if completion.total is not None else len(values), True)

@@ -345,7 +345,8 @@ def _collected(item: Any) -> Any:
     rest = tuple(member for member in members if member not in (Progress, Log, _EMPTY, Any))
     if not rest:
         return _EMPTY
-    if rest == (CallToolResult,):
+    rest = tuple(member for member in rest if member is not CallToolResult)  # which would be no item, but the result
+    if not rest:
         return CallToolResult
     return GenericAlias(list, (Union[rest],))  # noqa: UP007 - built from a tuple
 

@@ -44,6 +44,8 @@ from mcpcore.types import (
     ResourceLink,
     TextContent,
 )
+from mcpcore.types.content import UnknownContent
+from mcpcore.types.utilities import InputRequiredResult
 
 EXPECTED = json.loads(pathlib.Path(__file__).with_name("order_service.json").read_text())
 SCHEMAS = {each["name"]: each for each in EXPECTED["tools"]}
@@ -419,6 +421,31 @@ def test_a_tool_that_builds_its_results_has_no_schema_and_no_warning() -> None:
         assert codec.ignored is None and codec.schema(MODERN) is None
 
 
+@pytest.mark.parametrize(
+    "returns",
+    [
+        Recheck | CallToolResult,
+        Recheck | InputRequiredResult,
+        Annotated[CallToolResult | Recheck, "either"],
+    ],
+)
+def test_whole_results_in_a_union_are_no_part_of_the_schema(returns: Any) -> None:
+    alone = output_codec(Recheck, output_schema=True).schema(LEGACY)
+    published = output_codec(returns, output_schema=True).schema(LEGACY)
+    assert published is not None and {**published, "description": None} == {**(alone or {}), "description": None}
+    assert call(Recheck(1, []), returns, output_schema=True)["structuredContent"] == {"checked": 1, "delivered": []}
+    assert call(CallToolResult.error("no"), returns, output_schema=True)["isError"] is True
+    assert call(CallToolResult.structured(Recheck(1, [])), returns, output_schema=True)["isError"] is False
+
+
+@pytest.mark.parametrize(
+    "returns", [InputRequiredResult, CallToolResult | None, CallToolResult | InputRequiredResult, list[CallToolResult]]
+)
+def test_a_tool_that_gives_nothing_but_whole_results_has_no_schema_and_no_warning(returns: Any) -> None:
+    codec = output_codec(returns, output_schema=True)
+    assert codec.ignored is None and codec.schema(MODERN) is None
+
+
 def test_a_type_that_has_no_schema_is_refused_only_if_one_was_asked_for() -> None:
     with pytest.raises(DefinitionError, match="complex has no form in JSON"):
         output_codec(complex, output_schema=True)
@@ -738,6 +765,27 @@ def test_media_become_blocks() -> None:
     assert [block.__struct_config__.tag for block in (image, audio, file)] == ["image", "audio", "resource"]
 
 
+def test_media_and_unknown_blocks_stand_in_a_built_result() -> None:
+    unknown = UnknownContent(type="hologram", data="x")
+    content: list[Any] = [Image(PNG), TextContent("t"), unknown]
+    assert call(CallToolResult(content), Any)["content"] == [
+        {"type": "image", "data": "iVBORw0KGgpyZXN0", "mimeType": "image/png"},
+        {"type": "text", "text": "t"},
+        {"type": "hologram", "data": "x"},
+    ]
+    assert call([unknown, "beside"], Any)["content"][0] == {"type": "hologram", "data": "x"}
+
+
+@pytest.mark.parametrize(
+    "content", [["text"], "text", [None], [{"type": "text", "text": "x"}], [ResourceContents("a:b", text="x")]]
+)
+@pytest.mark.parametrize("options", [{}, {"output_schema": {"type": "object"}}])
+def test_a_built_result_of_what_is_no_block_is_an_error_that_says_what_would_be(content: Any, options: Any) -> None:
+    result = call(CallToolResult(content, {"a": 1}), CallToolResult, **options)
+    assert result["isError"] is True and "structuredContent" not in result
+    assert "use TextContent(…)" in result["content"][0]["text"]
+
+
 def test_a_block_that_cannot_be_sent_is_an_error() -> None:
     for value in (TextContent("\ud800"), CallToolResult([TextContent("\ud800")]), ResourceLink("\ud800", "a")):
         assert call(value, Any)["isError"] is True
@@ -769,6 +817,16 @@ def test_a_yielded_result_is_the_result_if_it_is_the_last_item() -> None:
     assert stream(["dropped", CallToolResult.text("a")])["content"] == [{"type": "text", "text": "a"}]
     misplaced = stream([CallToolResult.text("a"), "b"])
     assert misplaced["isError"] is True and "must be the last item" in misplaced["content"][0]["text"]
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", LEGACY, MODERN])
+def test_yielded_content_in_place_of_promised_data_is_an_error(version: str) -> None:
+    result = stream([1, TextContent("x")], list[int], version, output_schema=True)
+    assert result["isError"] is (version == MODERN)
+    wrapped = stream([1, TextContent("x")], list[int], version, output_schema="wrap")
+    assert wrapped["isError"] is (version != "2025-03-26")
+    if version == MODERN:
+        assert result["content"][0]["text"].startswith("Response missing structured content")
 
 
 def test_a_yielded_item_that_cannot_be_sent_is_an_error() -> None:
@@ -807,6 +865,12 @@ def test_a_resource_has_contents(value: Any, declared: str | None, contents: Any
 def test_a_result_of_a_resource_is_passed_through() -> None:
     given = ReadResourceResult([])
     assert resource_result(given, uri=URI) is given
+
+
+@pytest.mark.parametrize("contents", ["t", ["t"], [ResourceContents(URI, "text/plain", text="t")]])
+def test_a_built_result_of_a_resource_never_has_contents_that_are_none(contents: Any) -> None:
+    made = resource_result(ReadResourceResult(contents, ttl_ms=5), uri=URI)
+    assert made == ReadResourceResult([ResourceContents(URI, "text/plain", text="t")], ttl_ms=5)
 
 
 def test_the_meta_of_a_resource_is_on_the_contents_made_for_it() -> None:
@@ -854,6 +918,20 @@ def test_a_prompt_has_messages() -> None:
     assert user("a") == PromptMessage("user", TextContent("a"))
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        PromptMessage("user", "hi"),  # type: ignore[arg-type]  # what the test is about
+        [PromptMessage("user", TextContent("hi"))],
+        GetPromptResult("hi", "d"),  # type: ignore[arg-type]  # what the test is about
+        GetPromptResult(["hi"], "d"),  # type: ignore[list-item]  # what the test is about
+        GetPromptResult([PromptMessage("user", "hi")], "d"),  # type: ignore[arg-type]  # what the test is about
+    ],
+)
+def test_a_message_of_a_prompt_always_holds_a_block(given: Any) -> None:
+    assert prompt_result(given, description="d") == GetPromptResult([PromptMessage("user", TextContent("hi"))], "d")
+
+
 @pytest.mark.parametrize("value", [None, [None], [["a", Image(PNG)]], object(), "\ud800"])
 def test_a_prompt_that_says_nothing_sendable_is_refused(value: Any) -> None:
     with pytest.raises(EncodeError):
@@ -882,6 +960,7 @@ def endless() -> Iterator[str]:
         (Completion(["a"], 7, True), ["a"], 7, True),
         (Completion(["x"] * 101), ["x"] * 100, 101, True),
         (CompleteResult(Completion(["a"])), ["a"], None, None),
+        (Completion([1, Status.SHIPPED]), ["1", "SHIPPED"], None, None),  # type: ignore[list-item]
     ],
 )
 def test_a_completion_has_at_most_a_hundred_values(value: Any, values: Any, total: Any, more: Any) -> None:
