@@ -116,6 +116,7 @@ _Way = Callable[[_Writer, Any], Any]
 _WAYS: Final[WeakKeyDictionary[type, _Way]] = WeakKeyDictionary()
 
 _NATIVE: Final = (date, time, timedelta, UUID, bytes, bytearray, memoryview)
+_SPELLED: Final = (str, UUID, date, time, timedelta, bytes, Decimal, PurePath)  # written as texts, and so can be keys
 _BASES: Final[dict[type, Callable[[Any], Any]]] = {str: str.__str__, int: int.__int__, float: float.__float__}
 _COLLECTIONS: Final = (Sequence, ValuesView, Iterator)
 
@@ -194,8 +195,11 @@ def _decimal(value: Decimal) -> str:
 def _key(key: Any) -> str:
     if isinstance(key, Enum):
         return _key(key.value)
-    if isinstance(key, str | UUID) or (isinstance(key, int) and not isinstance(key, bool)):
-        return str(key)
+    if isinstance(key, _SPELLED):
+        text: str = to_json(key)
+        return text
+    if isinstance(key, int) and not isinstance(key, bool):
+        return str(int(key))
     raise EncodeError(f"a key of type {type(key).__name__} cannot be the name of a JSON member")
 
 

@@ -4,7 +4,7 @@ pydantic is never imported here on its own account: a type of pydantic's can onl
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from math import isfinite
 from typing import Any, Final, Literal, get_args
@@ -15,6 +15,7 @@ from msgspec import UNSET
 
 from mcpcore.exceptions import DefinitionError
 from mcpcore.providers.annotations import peel
+from mcpcore.providers.class_fields import class_shape
 from mcpcore.providers.definitions import Definitions, Schema, change_schemas
 from mcpcore.providers.leaf_nodes import AnyNode
 from mcpcore.providers.markers import Param
@@ -57,9 +58,43 @@ def secrets(tp: Any) -> set[str]:
 def serialise(value: Any, *, omit_none: bool) -> Any:
     """Return an instance of a class that `claims` is true of as builtins. Raises ValueError."""
     # Values that do not fit their fields are found when the result is validated; a warning would help nobody.
-    return _adapter(value.__class__).dump_python(
-        value, mode="json", by_alias=True, exclude_none=omit_none, warnings=False
-    )
+    written = _adapter(value.__class__).dump_python(value, mode="json", by_alias=True, warnings=False)
+    return _without_none(value, written) if omit_none else written
+
+
+def _without_none(value: Any, written: Any) -> Any:
+    """Return ``written`` without members of records that are None and not required. pydantic's own ``exclude_none`` drops
+    what the schema requires, too."""
+    outer, inner = value.__class__, written.__class__
+    if inner is list and outer in (list, tuple):
+        return [_without_none(*pair) for pair in zip(value, written, strict=False)]
+    if inner is not dict:
+        return written
+    if outer is dict:
+        return {name: _without_none(each, written[name]) for name, each in zip(written, value.values(), strict=False)}
+    if getattr(value, "__pydantic_root_model__", False):
+        return _without_none(value.root, written)
+    for attribute, key, required in _members(value):
+        if key not in written:
+            continue
+        if written[key] is None and not required:
+            del written[key]
+        else:
+            written[key] = _without_none(getattr(value, attribute), written[key])
+    return written
+
+
+def _members(value: Any) -> Iterator[tuple[str, str, bool]]:
+    """Yield attribute, name in JSON, and whether it is always there, of the fields of a model or a dataclass."""
+    fields = getattr(value, "__pydantic_fields__", None)
+    if fields is None:
+        shape = class_shape(value.__class__)
+        yield from ((each.attribute, each.alias, each.required) for each in (shape.fields if shape else ()))
+        return
+    config: Any = getattr(value, "model_config", None) or getattr(value, "__pydantic_config__", None) or {}
+    always = config.get("json_schema_serialization_defaults_required", False)
+    for name, field in fields.items():
+        yield name, field.serialization_alias or name, always or field.is_required()
 
 
 class PydanticNode(Node):

@@ -199,6 +199,56 @@ def test_a_model_is_a_result_by_its_aliases() -> None:
     assert tool_result(None, tool="t", codec=without, version="2025-11-25").content == []
 
 
+@dataclasses.dataclass
+class Remark:
+    note: str | None = None
+
+
+class Sparse(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(alias_generator=str.upper, populate_by_name=True)
+    needed: int | None
+    spare: int | None = None
+    below: list["Sparse"] = []
+    named: dict[str, "Sparse"] = {}
+    pair: tuple[int, "Sparse"] | None = None
+
+
+class Remarked(pydantic.BaseModel):
+    remark: Remark
+
+
+class Everything(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(json_schema_serialization_defaults_required=True)
+    spare: int | None = None
+
+
+class Rooted(pydantic.RootModel[dict[str, Sparse]]): ...
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (Sparse(needed=None), {"NEEDED": None, "BELOW": [], "NAMED": {}}),
+        (
+            Sparse(needed=1, below=[Sparse(needed=None)], named={"a": Sparse(needed=2)}, pair=(1, Sparse(needed=3))),
+            {
+                "NEEDED": 1,
+                "BELOW": [{"NEEDED": None, "BELOW": [], "NAMED": {}}],
+                "NAMED": {"a": {"NEEDED": 2, "BELOW": [], "NAMED": {}}},
+                "PAIR": [1, {"NEEDED": 3, "BELOW": [], "NAMED": {}}],
+            },
+        ),
+        (Remarked(remark=Remark()), {"remark": {}}),
+        (Rooted({"root": Sparse(needed=None)}), {"root": {"NEEDED": None, "BELOW": [], "NAMED": {}}}),
+        (Everything(), {"spare": None}),
+    ],
+)
+def test_only_members_that_the_schema_does_not_require_are_left_out_for_being_none(value: Any, written: Any) -> None:
+    codec = output_codec(type(value), output_schema=True, omit_none=True)
+    result = tool_result(value, tool="t", codec=codec, version="2025-11-25")
+    assert (result.is_error, result.structured_content) == (False, written)
+
+
 def test_a_model_that_was_filled_with_something_else_is_an_error_not_a_warning() -> None:
     broken = Outer.model_construct(size="s3cret")
     codec = output_codec(Inner, output_schema=True)
