@@ -4,6 +4,7 @@ All are views on one request. `Context` is for ``async def``, `SyncContext` for 
 `TransportContext` only tells and never sends, so it is there in every mode.
 """
 
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
@@ -28,6 +29,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
+_BURST: Final = (
+    0.001  # seconds in which a handler may report several things, written together, before others have a turn
+)
 _DEFAULT_MESSAGE: Final = "Please provide the required information."
 
 
@@ -293,6 +297,8 @@ class Context(_View[Awaitable[None]]):
 
     __mcpcore_injection__ = Injection("context", Demand.FULL)
 
+    _rested = float("-inf")  # when others last had their turn, in seconds of the monotonic clock
+
     async def progress(
         self,
         progress: float,
@@ -311,9 +317,14 @@ class Context(_View[Awaitable[None]]):
             await self._written()
 
     async def _written(self) -> None:
-        await self._request.session.driver.flush()
+        driver = self._request.session.driver
+        if time.monotonic() - self._rested < _BURST:
+            driver.wake_writer()
+            return
+        await driver.flush()
         # A handler that only reports would otherwise never let the event loop see a cancellation.
         await anyio.lowlevel.checkpoint()
+        self._rested = time.monotonic()
 
     async def close_stream(self) -> None:
         """End the HTTP response here and go on: the client comes back for the rest (2025-11-25, "Resumability").

@@ -76,6 +76,7 @@ class Conversation:
         self._running: dict[RequestId, anyio.CancelScope] = {}
         self._waiters: dict[RequestId, _Waiter] = {}
         self._writing = False
+        self._is_waking = False
         self._blocked: anyio.Event | None = None
         self._shield: anyio.CancelScope | None = None
         self._sent = 0  # bytes, since the beginning
@@ -89,7 +90,8 @@ class Conversation:
     async def _send(self, messages: list[Outgoing]) -> None:
         raise NotImplementedError
 
-    def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+        """Run ``function`` in a task beside those of the handlers. Returns False where there can be none any more."""
         raise NotImplementedError
 
     def has_way_back(self, request_id: RequestId) -> bool:
@@ -192,8 +194,12 @@ class Conversation:
 
     def wake_writer(self) -> None:
         """Have what is queued written soon, for callers that cannot wait."""
-        if self.connection.has_messages and not self._writing:
-            self.spawn(self.flush)
+        if self.connection.has_messages and not self._writing and not self._is_waking:
+            self._is_waking = self.spawn(self._write_soon)
+
+    async def _write_soon(self) -> None:
+        self._is_waking = False
+        await self.flush()
 
     # -- requests of ours ----------------------------------------------------------------------------------------
 

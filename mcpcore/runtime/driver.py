@@ -240,9 +240,11 @@ class Driver(Conversation):
     async def _send(self, messages: list[Outgoing]) -> None:
         await self._channel.send(messages)
 
-    def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        if self._tasks is not None and not self._closed:
-            self._tasks.start_soon(function)
+    def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+        if self._tasks is None or self._closed:
+            return False
+        self._tasks.start_soon(function)
+        return True
 
     def lost(self) -> MCPCoreError:
         """What the channel says about its end (``channel.failure``), or `ConnectionLost`."""

@@ -200,8 +200,9 @@ class Exchange(Conversation):
             self._sent += self.connection.queued_bytes
             self._outlet.put(self.connection.messages_to_send())
 
-    def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> bool:
         start_task(function)
+        return True
 
 
 def _nothing() -> None:

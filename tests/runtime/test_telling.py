@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import AsyncIterator, Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import anyio
@@ -10,7 +11,9 @@ import anyio.lowlevel
 import pytest
 
 from mcpcore import Client, Context, Log, Progress, Server, SyncContext
+from mcpcore.runtime import context
 from mcpcore.types.logging import LOG_LEVELS
+from tests.support.reaching import WAYS, reached
 from tests.support.wires import MODERN, connected
 
 pytestmark = pytest.mark.anyio
@@ -203,6 +206,60 @@ async def test_a_flood_of_progress_delays_neither_the_answer_nor_a_cancellation(
                 await client.call_tool(tool, {"n": 10**9}, on_progress=lambda *_: None)
             assert patience.cancelled_caught
             await client.ping()
+
+
+@ERAS
+@pytest.mark.parametrize("over", WAYS)
+async def test_what_was_reported_in_a_row_arrives_while_the_handler_waits_for_something_else(
+    era: Any, over: str
+) -> None:
+    server, release = Server("telling"), anyio.Event()
+
+    @server.tool
+    async def work(ctx: Context) -> str:
+        for number in (1, 2, 3):
+            await ctx.progress(number)
+        await release.wait()
+        return "worked"
+
+    def release_after_three(progress: float, *_: Any) -> None:
+        if progress == 3:
+            release.set()
+
+    with anyio.fail_after(20):
+        async with reached(server, over) as target, Client(target, eras=(era,)) as client:
+            assert (await client.call_tool("work", on_progress=release_after_three)).text == "worked"
+
+
+async def test_reports_in_a_row_share_one_turn_of_the_event_loop_for_a_millisecond(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server, now, turns = Server("telling"), [5.0], [0]
+    monkeypatch.setattr(context, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    async def take_turns() -> None:
+        while True:
+            turns[0] += 1
+            await anyio.lowlevel.checkpoint()
+
+    @server.tool
+    async def work(ctx: Context) -> list[int]:
+        counts = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(take_turns)
+            for number, later in enumerate((0.0, 0.0, 0.0005, 0.0006, 0.0), 1):
+                now[0] += later
+                before = turns[0]
+                await ctx.progress(number)
+                counts.append(min(turns[0] - before, 1))
+            tasks.cancel_scope.cancel()
+        return counts
+
+    told: list[float] = []
+    with anyio.fail_after(5):
+        async with Client(server) as client:
+            result = await client.call_tool("work", on_progress=lambda progress, *_: told.append(progress))
+    assert (result.text, told) == ("[1,0,0,1,0]", [1, 2, 3, 4, 5])
 
 
 # -- log messages ----------------------------------------------------------------------------------------------------
