@@ -239,7 +239,9 @@ class Handler:
         if injection.kind == "request":
             return lambda params, source: self._request(params)
         if injection.kind in _FROM_PARAMS:
-            read = _FROM_PARAMS[injection.kind]
+            read, subclass = _FROM_PARAMS[injection.kind], injection.subclass
+            if subclass is not None:
+                return lambda params, source: subclass(read(params))
             return lambda params, source: read(params)
 
         def provide(params: Any, source: Source | None) -> Any:

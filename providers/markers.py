@@ -98,10 +98,12 @@ class Injection(Struct, frozen=True):
         kind: ``context``, ``sync_context``, ``session``, ``transport_context``, ``tool_context``, ``request``, ``meta``,
             ``progress_token``; in completions ``argument`` and ``chosen``; or a kind of one's own.
         demand: What it needs from the server.
+        subclass: The class that the parameter is annotated with, where that inherits the attribute.
     """
 
     kind: str
     demand: Demand = Demand.RAW
+    subclass: type | None = None
 
 
 class Injected(Struct, frozen=True):

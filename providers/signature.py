@@ -12,7 +12,7 @@ from enum import Enum
 from types import GenericAlias, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from mcpcore.exceptions import DefinitionError
 from mcpcore.providers.annotations import describe, innermost, layers, peel, resolve, split_annotated
@@ -299,7 +299,9 @@ def _injection_of(tp: Any, kind: Kind) -> Injection | None:
         return Injection("argument" if tp is CompletionArgument else "chosen")
     owner = get_origin(tp) or tp
     found = getattr(owner, "__mcpcore_injection__", None) if isinstance(owner, type) else None
-    return found if isinstance(found, Injection) else None
+    if not isinstance(found, Injection) or "__mcpcore_injection__" in vars(owner):
+        return found if isinstance(found, Injection) else None
+    return structs.replace(found, subclass=owner)
 
 
 # -- the callable ------------------------------------------------------------------------------------------------

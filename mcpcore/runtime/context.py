@@ -83,6 +83,11 @@ class TransportContext(Mapping[str, Any]):
         """Address of the other end."""
         return self._scope.peer
 
+    @property
+    def session_id(self) -> str | None:
+        """The id of the legacy HTTP session; None where there is none."""
+        return self._scope.session_id
+
     def __getitem__(self, key: str) -> Any:
         return self._known[key]
 
@@ -142,6 +147,11 @@ class _View(Generic[R]):
         return self._request.principal
 
     @property
+    def session_id(self) -> str | None:
+        """The id of the legacy HTTP session; None where there is none."""
+        return self._request.scope.session_id
+
+    @property
     def client_info(self) -> Implementation | None:
         """How the client describes itself. For display and logs, never for decisions."""
         return self._request.caller.info
@@ -180,7 +190,10 @@ class _View(Generic[R]):
         return self._request.session.state
 
     def on_disconnect(self, callback: Callable[[], Any]) -> None:
-        """Call ``callback``, a plain function, when the client has gone away. Raises `TypeError` for an async one."""
+        """Call ``callback``, a plain function, when the client has gone away. Raises `TypeError` for an async one.
+
+        That is when its connection or legacy session ends. A modern request over HTTP is a connection of its own.
+        """
         self._request.session.on_disconnect(callback)
 
     # -- asking ----------------------------------------------------------------------------------------------------

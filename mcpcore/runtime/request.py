@@ -162,6 +162,8 @@ class Request(Message):
         make = server.injections.get(injection.kind)
         if make is None:
             raise McpError(INTERNAL_ERROR, f"Internal error: nothing provides {injection.kind}")
+        if injection.subclass is not None and isinstance(make, type):
+            make = injection.subclass
         return make(self)
 
     def _has(self, demand: Demand) -> bool:

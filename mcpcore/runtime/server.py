@@ -294,10 +294,11 @@ class Server:
         try:
             await session.driver.serve(channel)
         finally:
-            if session in self._sessions and (slot is None or session.connection.session is None):
-                self.forget(session)  # it stood for itself, or was never initialised
-            if slot is None:
+            if slot is None:  # it stood for itself
+                self.forget(session)
                 session.driver.release()
+            elif session in self._sessions and session.connection.session is None:  # it was never initialised
+                self.forget(session)
 
     def _exchange_session(self, info: ChannelInfo, outlet: Outlet, admission: Admission) -> Session:
         session = self._session(info)

@@ -457,7 +457,6 @@ def test_an_alias_wins_over_renaming() -> None:
     [
         (Context, "context", Demand.FULL, False),
         ("Context", "context", Demand.FULL, False),
-        (Special, "context", Demand.FULL, False),
         (Context[int], "context", Demand.FULL, False),
         (Annotated[Context, "the context"], "context", Demand.FULL, False),
         (Context | None, "context", Demand.FULL, True),
@@ -484,6 +483,15 @@ def test_injected_parameters_are_known_by_type_at_any_position(
     assert [f.name for f in found.fields] == ["x"]
     (injected,) = found.injected
     assert (injected.name, injected.injection, injected.optional) == ("p", Injection(kind, demand), optional)
+
+
+@pytest.mark.parametrize("annotation", [Special, "Special", Special | None, Annotated[Special, "mine"]])
+def test_a_subclass_is_injected_as_what_it_is(annotation: Any) -> None:
+    async def function(p: Any) -> None: ...
+
+    function.__annotations__["p"] = annotation
+    (injected,) = read(function).injected
+    assert injected.injection == Injection("context", Demand.FULL, Special)
 
 
 def test_a_default_of_none_makes_an_injected_parameter_optional() -> None:
