@@ -84,7 +84,7 @@ def _struct(cls: type) -> ClassShape | None:
             default=UNSET if each.default is msgspec.NODEFAULT else each.default,
             omitted=_omitted(each) if config.omit_defaults else None,
         )
-        for each in msgspec.structs.fields(cls)
+        for each in _struct_fields(cls)
     )
     return ClassShape(
         fields,
@@ -94,6 +94,13 @@ def _struct(cls: type) -> ClassShape | None:
         hashable=config.frozen or not config.eq,
         tag=None if config.tag is None else (config.tag_field or "type", config.tag),
     )
+
+
+def _struct_fields(cls: type[Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    try:
+        return msgspec.structs.fields(cls)
+    except NameError as exc:
+        raise _unknown(cls, exc) from exc
 
 
 def _omitted(field: msgspec.structs.FieldInfo) -> Callable[[Any], bool] | None:
@@ -207,15 +214,19 @@ def _hints(tp: Any, cls: type) -> dict[str, Any]:
         # Its own name, because a class made inside a function may mention itself.
         hints = typing.get_type_hints(cls, localns={cls.__name__: cls}, include_extras=True)
     except NameError as exc:
-        raise DefinitionError(
-            f"{cls.__qualname__}: an annotation mentions a name that is not known ({exc}). Import it at run time, not "
-            "only under TYPE_CHECKING, and define it at module level"
-        ) from exc
+        raise _unknown(cls, exc) from exc
     except (SyntaxError, TypeError) as exc:
         raise DefinitionError(f"{cls.__qualname__}: an annotation is no type ({exc})") from exc
     owners = {name: base for base in reversed(cls.__mro__) for name in inspect.get_annotations(base)}
     arguments = _arguments(tp)
     return {name: _substitute(hint, arguments.get(owners.get(name, cls), {})) for name, hint in hints.items()}
+
+
+def _unknown(cls: type, exc: NameError) -> DefinitionError:
+    return DefinitionError(
+        f"{cls.__qualname__}: an annotation mentions a name that is not known ({exc}). Import it at run time, not only "
+        "under TYPE_CHECKING, and define it at module level"
+    )
 
 
 def _arguments(tp: Any) -> dict[Any, dict[Any, Any]]:

@@ -234,7 +234,7 @@ class RecordNode(Node):
         try:
             return self.construct(**members)
         except (TypeError, ValueError) as exc:  # the class's own checks, in its own words
-            raise Mismatch(path, str(exc) or type(exc).__name__) from None
+            raise Mismatch(path, str(exc) or type(exc).__name__, value) from None
 
     def carrier(self) -> Any:
         return self.native

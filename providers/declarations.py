@@ -419,5 +419,8 @@ def _mark(fn: Any, declaration: Declaration) -> None:
 def declarations_of(fn: Any) -> tuple[Declared, ...]:
     """Return what was declared on ``fn``, in the order of application."""
     target = fn.__func__ if isinstance(fn, _UNBOUND) else fn
-    found: tuple[Declared, ...] = getattr(target, _MARK, ())
+    try:
+        found: tuple[Declared, ...] = getattr(target, _MARK, ())
+    except Exception:  # noqa: BLE001  # an object that answers for another, which is not there now
+        return ()
     return found if type(found) is tuple else ()  # an object that answers every attribute has none

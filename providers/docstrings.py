@@ -37,6 +37,9 @@ def parse_docstring(text: str | None) -> Docstring:
     if not text or not text.strip():
         return Docstring()
     lines = cleandoc(text).expandtabs().splitlines()
+    if _GOOGLE.match(lines[0]) and lines[1:] and _indent(lines[1]) == 0:
+        # Beside the quotes a title does not tell how deep it stands, and its entries were taken for the margin.
+        lines[1:] = [f"    {line}" if line else "" for line in lines[1:]]
     parameters: dict[str, str] = {}
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else ""

@@ -1,7 +1,7 @@
 """What a Python parameter publishes: name on the wire, default, description.
 
-Defaults may hide in the ``field(…)`` of dataclasses, msgspec, attrs or pydantic; descriptions may stand in `Param`, in the
-metadata of other libraries, or in the docstring.
+Defaults and names may hide in the ``field(…)`` of dataclasses, msgspec, attrs or pydantic; descriptions may stand in
+`Param`, in the metadata of other libraries, or in the docstring.
 """
 
 import inspect
@@ -57,7 +57,9 @@ def read_field(
     has_default = default is not UNSET or factory is not None or parameter.default is UNSET
     return Field(
         name=parameter.name,
-        alias=param.alias or (_camel(parameter.name) if rename == "camel" else None),
+        alias=param.alias
+        or _alias(parameter.default, *metadata)
+        or (_camel(parameter.name) if rename == "camel" else None),
         type=annotation,
         required=not has_default if param.required is None else param.required,
         default=default,
@@ -86,6 +88,22 @@ def _default(default: Any) -> tuple[Any, Callable[[], Any] | None]:
         undefined = default.default is ... or type(default.default).__name__ == "PydanticUndefinedType"
         return UNSET if undefined else default.default, default.default_factory
     return default, None
+
+
+def _alias(*markers: Any) -> str | None:
+    """Return the name on the wire that a ``field(…)`` of another library gives; the first that gives one."""
+    for each in markers:
+        if isinstance(each, _MsgspecField):
+            alias: Any = each.name
+        elif is_pydantic_field(each):
+            alias = each.validation_alias or each.alias
+        elif type(each).__module__.partition(".")[0] == "attr":
+            alias = getattr(each, "alias", None)
+        else:
+            continue
+        if isinstance(alias, str):
+            return alias
+    return None
 
 
 def _check_factory(factory: Callable[[], Any], name: str) -> None:

@@ -90,7 +90,6 @@ class Handler:
         candidate: What selection looks at.
         notices: Level and text of what registering it has to say.
         secrets: Names of the members of the arguments, at any depth, that audit records must not show.
-        headers: Wire names of the arguments that HTTP mirrors, and the header each is mirrored in.
         timeout: Seconds after which the caller should cancel an invocation and answer with `timed_out`; None for never.
 
     Cancelling an invocation cancels the function where it waits; nothing is converted into a result then.
@@ -123,10 +122,11 @@ class Handler:
         self.description = self.documented or self.name
         self.meta = self._meta(declaration)
         self.secrets = frozenset(field.alias or field.name for field in signature.fields if field.secret)
-        self.headers = {field.alias or field.name: field.header for field in signature.fields if field.header}
-        if self.headers and self.kind != "tool":
-            name, header = next(iter(self.headers.items()))
-            raise DefinitionError(f"{signature.where}: parameter {name!r}: header={header!r} is for arguments of tools")
+        mirrored = next((field for field in signature.fields if field.header), None)
+        if mirrored is not None and self.kind != "tool":
+            raise DefinitionError(
+                f"{signature.where}: parameter {mirrored.name!r}: header={mirrored.header!r} is for arguments of tools"
+            )
         self.key = self.name
 
         try:

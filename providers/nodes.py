@@ -14,7 +14,7 @@ Three facts decide where msgspec, which is many times faster, may do the work al
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
@@ -30,11 +30,35 @@ Constraints = dict[str, Any]
 
 
 class Mismatch(Exception):
-    """A value that its schema accepts has no Python value of the type."""
+    """A value that its schema accepts has no Python value of the type.
 
-    def __init__(self, path: Path, what: str) -> None:
+    Args:
+        quoted: What the words may quote although it stands below ``path``: the words are those of a user's class.
+    """
+
+    def __init__(self, path: Path, what: str, quoted: Any = None) -> None:
         super().__init__(f"{pointer(path)}: {what}")
         self.path = path
+        self._quoted = quoted
+
+    def text(self, secrets: Collection[str]) -> str:
+        """Return the message, without its words where they may quote a member whose name is among ``secrets``."""
+        hides = any(name in secrets for name in (*self.path, *_names(self._quoted)))
+        return f"{pointer(self.path)}: value is not valid" if hides else str(self)
+
+
+def _names(value: Any) -> Iterator[str]:
+    """Yield the names of all members inside a JSON value."""
+    match value:
+        case {**members}:
+            for name, inner in members.items():
+                yield str(name)
+                yield from _names(inner)
+        case [*items]:
+            for inner in items:
+                yield from _names(inner)
+        case _:
+            pass
 
 
 class Node(ABC):

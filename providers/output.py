@@ -5,6 +5,7 @@ Which shapes a peer understands depends on the revision it speaks. Up to 2025-03
 "Output Schema"). So one codec answers for all, when a list or a result is written.
 """
 
+import copy
 import inspect
 from functools import cached_property
 from types import NoneType, UnionType
@@ -62,7 +63,7 @@ def output_codec(
     """
     if isinstance(output_schema, dict):
         check_schema(output_schema)
-        return OutputCodec(None, output_schema, omit_none=omit_none)
+        return OutputCodec(None, copy.deepcopy(output_schema), omit_none=omit_none)
     declared: Any = return_type
     mode: Any = output_schema
     if not isinstance(output_schema, bool | str):

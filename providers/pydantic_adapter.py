@@ -133,7 +133,7 @@ class PydanticNode(Node):
             return self._adapter.validate_json(msgspec.json.encode(value))
         except self._error as exc:
             first = exc.errors(include_url=False, include_context=False, include_input=False)[0]
-            raise Mismatch((*path, *first["loc"]), first["msg"]) from None
+            raise Mismatch((*path, *first["loc"]), first["msg"], value) from None
 
 
 @cache

@@ -57,7 +57,9 @@ def _in_module(module: ModuleType) -> Iterator[tuple[Any, Declared]]:
     here = module.__name__
     below = f"{here}." if hasattr(module, "__path__") else None
     for attribute in list(vars(module).values()):
+        if not (found := declarations_of(attribute)):
+            continue
         function = unwrap(attribute)
         home = getattr(function, "__module__", None) if isfunction(function) else here
         if home == here or (below is not None and home is not None and home.startswith(below)):
-            yield from ((attribute, declared) for declared in declarations_of(attribute))
+            yield from ((attribute, declared) for declared in found)

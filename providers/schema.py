@@ -9,7 +9,6 @@ the validator is not even imported while nobody makes a mistake.
 """
 
 import copy
-import re
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property, partial
 from typing import Any, Final, Literal, Union
@@ -19,6 +18,7 @@ from msgspec import NODEFAULT, UNSET, Raw, Struct, UnsetType
 from msgspec.structs import asdict
 
 from mcpcore.exceptions import DefinitionError, MCPCoreError, McpError
+from mcpcore.protocol.mirroring import header_map
 from mcpcore.providers.definitions import Definitions, Schema, fold
 from mcpcore.providers.encoding import EncodeError, dump, dump_plain
 from mcpcore.providers.nodes import Mismatch, Node, admits, document, has_decimals, is_exact, is_plain
@@ -119,21 +119,46 @@ def arguments_codec(
         extra: "forbid" publishes ``additionalProperties: false``, for nested records as well, and refuses unknown
             names. The other two publish nothing and drop unknown names; a handler that wants them takes the raw
             request.
-        literal_schema: Published and enforced as given, in place of a generated one.
+        literal_schema: Published and enforced as given, in place of a generated one. What it leaves open is still held
+            to the annotations; ``extra`` does not count then.
 
     Raises:
-        DefinitionError: A type has no schema, or ``literal_schema`` is not a valid schema of an object.
+        DefinitionError: A type has no schema, or ``literal_schema`` is not a valid schema of an object, or has no place
+            for a required field.
     """
-    reader = TypeReader(mode="input", closed=extra == "forbid")
+    closed = extra == "forbid" and literal_schema is None
+    reader = TypeReader(mode="input", closed=closed)
     parameters = [_parameter(reader, field) for field in fields]
-    if literal_schema is not None:
-        check_schema(literal_schema)
-        if literal_schema.get("type") != "object":
-            raise DefinitionError('arguments are an object: the input schema needs "type": "object" at its root')
-        return ArgumentsCodec(parameters, literal_schema, decoder=None, secrets=reader.secrets)
-    schema = _object_schema(parameters, closed=extra == "forbid")
-    decoder = _native_decoder(parameters, closed=extra == "forbid")
-    return ArgumentsCodec(parameters, schema, decoder=decoder, secrets=reader.secrets)
+    generated = _object_schema(parameters, closed=closed)
+    if literal_schema is None:
+        decoder = _native_decoder(parameters, closed=closed)
+        return ArgumentsCodec(parameters, generated, decoder=decoder, secrets=reader.secrets)
+    _check_literal(literal_schema, parameters)
+    # The annotations hold as well: a schema by hand may say less than they do, and they convert.
+    return ArgumentsCodec(
+        parameters, copy.deepcopy(literal_schema), decoder=None, annotations=generated, secrets=reader.secrets
+    )
+
+
+def _check_literal(schema: Schema, parameters: Sequence[_Parameter]) -> None:
+    check_schema(schema)
+    if schema.get("type") != "object":
+        raise DefinitionError('arguments are an object: the input schema needs "type": "object" at its root')
+    _check_headers(schema)
+    if schema.get("additionalProperties") is False and "patternProperties" not in schema:
+        for each in parameters:
+            if each.field.required and each.wire not in schema.get("properties", {}):
+                raise DefinitionError(
+                    f"parameter {each.field.name!r} is required, and the input schema allows no property {each.wire!r}"
+                )
+
+
+def _check_headers(schema: Schema) -> None:
+    """Raise `DefinitionError` where clients would have to drop the tool (2026-07-28, server/tools, "x-mcp-header")."""
+    try:
+        header_map(schema)
+    except ValueError as exc:
+        raise DefinitionError(str(exc)) from None
 
 
 class ArgumentsCodec:
@@ -152,8 +177,10 @@ class ArgumentsCodec:
         *,
         decoder: Callable[[Any], Any] | None,
         secrets: Collection[str],
+        annotations: Schema | None = None,
     ) -> None:
         self.schema = schema
+        self._annotations = annotations
         self._parameters = parameters
         self.secrets = frozenset(secrets).union(each.wire for each in parameters if each.field.secret)
         self._decoder = decoder
@@ -177,13 +204,14 @@ class ArgumentsCodec:
             except (msgspec.DecodeError, RecursionError):
                 pass  # the long way finds the words
         value = _read(raw, tool)
-        if errors := self._validator.errors(value, show_values=True, hidden=self.secrets):
-            raise InvalidArguments(tool, errors)
+        for validator in self._validators:
+            if errors := validator.errors(value, show_values=True, hidden=self.secrets):
+                raise InvalidArguments(tool, errors)
         return self._convert(value, tool)
 
     @cached_property
-    def _validator(self) -> Validator:
-        return Validator(self.schema)
+    def _validators(self) -> list[Validator]:
+        return [Validator(schema) for schema in (self.schema, self._annotations) if schema is not None]
 
     def _convert(self, value: dict[str, Any], tool: str) -> dict[str, Any]:
         arguments: dict[str, Any] = {}
@@ -193,14 +221,10 @@ class ArgumentsCodec:
             try:
                 if wire in value:
                     arguments[each.field.name] = each.node.decode(value[wire], (wire,))
-                elif each.field.required:  # a literal schema that does not say so
-                    errors.append(f"{pointer([wire])}: required property not found")
                 else:
                     arguments[each.field.name] = each.default if each.factory is None else each.factory()
             except Mismatch as exc:
-                errors.append(
-                    str(exc) if self.secrets.isdisjoint(exc.path) else f"{pointer(exc.path)}: value is not valid"
-                )
+                errors.append(exc.text(self.secrets))
             except RecursionError:
                 errors.append(f"{pointer([wire])}{_TOO_DEEP}")
         if errors:
@@ -228,8 +252,6 @@ def _read(raw: bytes | Raw, tool: str) -> dict[str, Any]:
 def _parameter(reader: TypeReader, field: Field) -> _Parameter:
     try:
         node, admits_unset = reader.read_field(field.type)
-        if field.header is not None:
-            _check_header(field.header, node)
     except DefinitionError as exc:
         raise DefinitionError(f"parameter {field.name!r}: {exc}") from None
     default, factory = field.default, field.default_factory
@@ -256,17 +278,8 @@ def _copier(default: Any, node: Node) -> Callable[[], Any] | None:
     return partial(copy.deepcopy, default)
 
 
-def _check_header(header: str, node: Node) -> None:
-    """Raise `DefinitionError` where clients would have to drop the tool (2026-07-28, server/tools, "x-mcp-header")."""
-    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header):
-        raise DefinitionError(f"header={header!r}: give the name of an HTTP field, of letters, digits and -")
-    if not node.types <= {"string", "integer", "boolean", "null"}:
-        raise DefinitionError(f"header={header!r}: only strings, integers and booleans can be HTTP fields")
-
-
 def _object_schema(parameters: Sequence[_Parameter], *, closed: bool) -> Schema:
     definitions = Definitions()
-    headers: set[str] = set()
     properties: Schema = {}
     for each in parameters:
         field = each.field
@@ -278,12 +291,7 @@ def _object_schema(parameters: Sequence[_Parameter], *, closed: bool) -> Schema:
         if not field.required and (default := shown_default(field.default, each.node)) is not UNSET:
             published["default"] = default
         if field.header is not None:
-            published["x-mcp-header"] = field.header
-            if field.header.lower() in headers:
-                raise DefinitionError(
-                    f"parameter {field.name!r}: header={field.header!r} is taken by another parameter"
-                )
-            headers.add(field.header.lower())
+            published = {**_of_one_type(published), "x-mcp-header": field.header}
         properties[each.wire] = published
     schema: Schema = {
         "type": "object",
@@ -292,7 +300,18 @@ def _object_schema(parameters: Sequence[_Parameter], *, closed: bool) -> Schema:
     }
     if closed:
         schema["additionalProperties"] = False
-    return fold(schema, definitions.schemas)
+    folded = fold(schema, definitions.schemas)
+    _check_headers(folded)
+    return folded
+
+
+def _of_one_type(schema: Schema) -> Schema:
+    """Return the schema of an optional enumeration with null among its options; clients mirror what has a `type`."""
+    match schema:
+        case {"anyOf": [{"type": str(name), "enum": [*options]}, {"type": "null"}], **rest}:
+            return {"type": [name, "null"], "enum": [*options, None], **rest}
+        case _:
+            return schema
 
 
 def _native_decoder(parameters: Sequence[_Parameter], *, closed: bool) -> Callable[[Any], Any] | None:
@@ -384,8 +403,7 @@ class ValueCodec:
         try:
             return self._node.decode(value, ())
         except Mismatch as exc:
-            secret = not self._secrets.isdisjoint(exc.path)
-            raise InvalidValue([f"{pointer(exc.path)}: value is not valid" if secret else str(exc)]) from None
+            raise InvalidValue([exc.text(self._secrets)]) from None
         except RecursionError:
             raise InvalidValue([_TOO_DEEP]) from None
 

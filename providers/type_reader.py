@@ -180,6 +180,8 @@ class TypeReader:
         return node
 
     def _class(self, tp: Any, cls: Any, arguments: tuple[Any, ...]) -> Node:
+        if not _is_class(cls):  # and perhaps not hashable either
+            raise _formless(tp)
         if cls is tuple:
             return ArrayNode(AnyNode(), tuple) if tp in (tuple, typing.Tuple) else self._tuple(arguments)  # noqa: UP006
         if cls in _ARRAYS:
@@ -190,22 +192,17 @@ class TypeReader:
         if cls in _MAPS:
             key, value = arguments or (str, Any)
             return MapNode(self.read(key), self.read(value), _MAPS[cls])
-        if _is_class(cls):
-            if issubclass(cls, enum.Flag):
-                return self._kept(cls, lambda: _flag(cls))
-            if issubclass(cls, enum.Enum):
-                return self._kept(cls, lambda: _enum(cls))
-            if issubclass(cls, PurePath):
-                return TextNode(cls, {}, "path", cls)
-            if cls in self._known:
-                return self._known[cls]
-        if tp in self._known:
-            return self._known[tp]
-        if _is_class(cls) and (shape := class_shape(cls)) is not None:
+        if issubclass(cls, enum.Flag):
+            return self._kept(cls, lambda: _flag(cls))
+        if issubclass(cls, enum.Enum):
+            return self._kept(cls, lambda: _enum(cls))
+        if issubclass(cls, PurePath):
+            return TextNode(cls, {}, "path", cls)
+        if (known := self._known.get(cls) or self._known.get(tp)) is not None:
+            return known
+        if (shape := class_shape(cls)) is not None:
             return self._record(tp, cls, shape)
-        raise DefinitionError(
-            f"{describe(tp)} has no form in JSON. Use a Struct, a dataclass, a TypedDict or a builtin type"
-        )
+        raise _formless(tp)
 
     def _tuple(self, arguments: tuple[Any, ...]) -> Node:
         if len(arguments) == 2 and arguments[1] is ...:
@@ -260,6 +257,12 @@ def _alias_value(alias: Any) -> Any:
     holder = SimpleNamespace(__annotations__={"value": value})
     names = vars(sys.modules[alias.__module__])
     return get_type_hints(holder, names, {alias.__name__: alias}, include_extras=True)["value"]
+
+
+def _formless(tp: Any) -> DefinitionError:
+    return DefinitionError(
+        f"{describe(tp)} has no form in JSON. Use a Struct, a dataclass, a TypedDict or a builtin type"
+    )
 
 
 def _is_class(tp: Any) -> TypeGuard[type[Any]]:

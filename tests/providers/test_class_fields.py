@@ -190,8 +190,9 @@ def test_a_name_that_cannot_be_resolved_is_an_error_with_a_remedy() -> None:
     class Broken(Struct):
         a: "1 +"  # type: ignore[valid-type]
 
-    with pytest.raises(DefinitionError, match="Import it at run time"):
-        field_types(Lost)
+    for read in (field_types, class_shape):
+        with pytest.raises(DefinitionError, match=r"Lost: an annotation mentions .*Import it at run time"):
+            read(Lost)
     with pytest.raises(DefinitionError, match="is no type"):
         field_types(Broken)
 

@@ -89,6 +89,8 @@ def test_summary_is_the_whole_first_paragraph_dedented() -> None:
     "text",
     [
         "\n    Args:\n        x: the only thing said",
+        "Args:\n        x: the only thing said",
+        "Args:\n        x: the only\n            thing said\n\n    Returns:\n        y: not a parameter",
         "Parameters\n    ----------\n    x : int\n        the only thing said",
         ":param x: the only thing said",
     ],

@@ -5,6 +5,7 @@ import json
 import logging
 import sys
 import textwrap
+import unittest.mock
 from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
@@ -208,6 +209,25 @@ def test_a_module_gives_what_is_defined_there_and_a_package_what_is_below(
     assert names(part) == ["other", "bound"]
     for module in [name for name in sys.modules if name.startswith("shop_for_include")]:
         del sys.modules[module]
+
+
+def test_a_module_may_hold_what_answers_every_question_or_none() -> None:
+    class Absent:
+        """Stands for something that is not there yet, as the request of a web framework does between requests."""
+
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError("there is no request")
+
+        def __call__(self) -> None: ...
+
+    @tool
+    def own() -> None: ...
+
+    module = ModuleType(__name__)
+    vars(module).update(absent=Absent(), call=unittest.mock.call, mock=unittest.mock.MagicMock(), own=own)
+    registry = Registry()
+    registry.include(module)
+    assert names(registry) == ["own"]
 
 
 def test_a_marked_function_can_be_included_itself() -> None:

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable
 from decimal import Decimal
 from types import GenericAlias
-from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, TypedDict, get_args
 
 import attrs
 import msgspec
@@ -22,6 +22,7 @@ import pytest
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from mcpcore.exceptions import DefinitionError, McpError
+from mcpcore.protocol.mirroring import header_map
 from mcpcore.providers.markers import Param
 from mcpcore.providers.schema import (
     ArgumentsCodec,
@@ -222,14 +223,29 @@ def test_an_open_schema_says_nothing_about_other_members() -> None:
 
 @pytest.mark.parametrize("header", ["", "a b", "a:b", "a\r\nb", "é"])
 def test_a_header_that_clients_would_refuse_is_refused_first(header: str) -> None:
-    with pytest.raises(DefinitionError, match="HTTP field"):
+    with pytest.raises(DefinitionError, match="x-mcp-header of a is no header name"):
         arguments_codec([Field(name="a", type=str, header=header)])
 
 
-def test_headers_are_for_primitive_types_but_numbers_and_unique_whatever_their_case() -> None:
-    with pytest.raises(DefinitionError, match="only strings, integers and booleans"):
-        arguments_codec([Field(name="a", type=float, header="A")])
-    with pytest.raises(DefinitionError, match="taken by another parameter"):
+@pytest.mark.parametrize(
+    "tp", [str, int, bool, Literal["a", "b"], str | None, Literal["a", "b"] | None, Status | None, uuid.UUID | None]
+)
+def test_what_has_one_primitive_type_can_be_a_header(tp: Any) -> None:
+    codec = arguments_codec([Field(name="a", type=tp, header="A")])
+    assert header_map(codec.schema) == {("a",): "mcp-param-a"}
+    assert ("null" in codec.schema["properties"]["a"]["type"]) == (type(None) in get_args(tp))
+    if type(None) in get_args(tp):
+        assert codec.decode(b'{"a":null}', tool="t") == {"a": None}
+
+
+@pytest.mark.parametrize("tp", [float, str | int, int | bool | None, Literal["a", 1], list[str], Any])
+def test_what_has_no_single_primitive_type_cannot_be_a_header(tp: Any) -> None:
+    with pytest.raises(DefinitionError, match="x-mcp-header of a: only strings, integers and booleans"):
+        arguments_codec([Field(name="a", type=tp, header="A")])
+
+
+def test_headers_are_unique_whatever_their_case() -> None:
+    with pytest.raises(DefinitionError, match="two parameters have the same x-mcp-header"):
         arguments_codec([Field(name="a", type=str, header="A"), Field(name="b", type=bool | None, header="a")])
 
 
@@ -730,6 +746,43 @@ def test_secret_fields_of_records_are_not_quoted_at_any_depth(login: Any) -> Non
     assert refused.startswith("/logins/0/key: ") and "hunter2" not in refused
 
 
+@dataclasses.dataclass
+class OutspokenLogin:
+    pin: Annotated[str, Param(secret=True)]
+
+    def __post_init__(self) -> None:
+        raise ValueError(f"bad pin {self.pin}")
+
+
+@attrs.define
+class AttrsLogin:
+    pin: Annotated[str, Param(secret=True)] = attrs.field(validator=attrs.validators.in_(["0000"]))
+
+
+class Account(Struct):
+    login: StructLogin
+
+    def __post_init__(self) -> None:
+        raise ValueError(f"bad {self}")
+
+
+class ModelLogin(pydantic.BaseModel):
+    pin: Annotated[str, Param(secret=True)]
+
+    @pydantic.model_validator(mode="after")
+    def refuse(self) -> "ModelLogin":
+        raise ValueError(f"bad pin {self.pin}")
+
+
+@pytest.mark.parametrize("login", [OutspokenLogin, AttrsLogin, Account, ModelLogin])
+def test_a_class_that_quotes_what_is_secret_in_its_own_words_is_not_quoted(login: Any) -> None:
+    codec = arguments_codec([Field(name="logins", type=list[login])])
+    login_value = b'{"login":{"pin":"4711"}}' if login is Account else b'{"pin":"4711"}'
+    assert errors(codec, b'{"logins":[' + login_value + b"]}") == ["/logins/0: value is not valid"]
+    with pytest.raises(InvalidValue, match=r"^value is not valid$"):
+        value_codec(login, mode="input").decode(msgspec.json.decode(login_value))
+
+
 def test_a_secret_in_a_single_value_is_not_quoted_either() -> None:
     for value in ({"pin": "12345"}, {"pin": "1234", "key": "hunter2"}):
         with pytest.raises(InvalidValue) as caught:
@@ -780,14 +833,79 @@ def test_a_literal_schema_is_published_and_enforced_as_it_is() -> None:
         "properties": {"n": {"type": "integer", "maximum": 3}},
     }
     codec = arguments_codec([], extra="ignore", literal_schema=literal)
-    assert codec.schema is literal
+    assert codec.schema == literal
     assert codec.decode(b'{"n":1,"other":2}', tool="t") == {}
     assert errors(codec, b'{"n":4}') == ["/n: value 4 must be at most 3"]
-    with_field = arguments_codec([Field(name="n", type=int), Field(name="m", type=int)], literal_schema=literal)
-    assert errors(with_field, b'{"n":1}') == ["/m: required property not found"]
 
 
-@pytest.mark.parametrize("literal", [{"type": "array"}, {}, {"type": "object", "properties": {"a": {"type": "text"}}}])
+def test_a_literal_schema_is_the_one_that_was_given_whatever_becomes_of_it() -> None:
+    literal: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    codec = arguments_codec([], literal_schema=literal)
+    literal["properties"]["n"]["type"] = "string"
+    assert codec.schema == {"type": "object", "properties": {"n": {"type": "integer"}}}
+    assert errors(codec, b'{"n":"x"}') == ["/n: string found, integer expected"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "error"),
+    [
+        (b"{}", "/n: required property not found"),
+        (b'{"n":"5"}', "/n: string found, integer expected"),
+        (b'{"n":5.5}', "/n: number found, integer expected"),
+        (b'{"n":true}', "/n: boolean found, integer expected"),
+        (b'{"n":1,"where":"z"}', '/where: value "z" must be one of [x, y]'),
+        (b'{"n":1,"pair":[1]}', "/pair: array must have at least 2 items"),
+        (b'{"n":1,"pair":null}', "/pair: null found, array expected"),
+        (b'{"n":1,"order":{"id":"a"}}', "/order/quantity: required property not found"),
+        (b'{"n":1,"when":"soon"}', '/when: value "soon" is not a valid date'),
+    ],
+)
+def test_what_a_literal_schema_leaves_open_is_held_to_the_annotations(raw: bytes, error: str) -> None:
+    class Ordered(Struct):
+        id: str
+        quantity: int
+
+    codec = arguments_codec(
+        [
+            Field(name="n", type=int),
+            Field(name="where", type=Literal["x", "y"], required=False),
+            Field(name="pair", type=tuple[int, int], required=False),
+            Field(name="order", type=Ordered, required=False),
+            Field(name="when", type=datetime.date, required=False),
+        ],
+        literal_schema={"type": "object"},
+    )
+    assert errors(codec, raw) == [error]
+    fitting = b'{"n":5.0,"where":"x","pair":[1,2],"order":{"id":"a","quantity":1,"more":1},"more":1}'
+    assert codec.decode(fitting, tool="t") == {
+        "n": 5,
+        "where": "x",
+        "pair": (1, 2),
+        "order": Ordered("a", 1),
+        "when": None,
+    }
+
+
+def test_a_literal_schema_without_room_for_a_required_parameter_is_refused() -> None:
+    closed = {"type": "object", "properties": {"orderId": {"type": "string"}}, "additionalProperties": False}
+    with pytest.raises(
+        DefinitionError, match="'order_id' is required, and the input schema allows no property 'order_id'"
+    ):
+        arguments_codec([Field(name="order_id", type=str)], literal_schema=closed)
+    for field in (Field(name="order_id", alias="orderId", type=str), Field(name="more", type=str, required=False)):
+        arguments_codec([field], literal_schema=closed)
+    arguments_codec([Field(name="order_id", type=str)], literal_schema={**closed, "patternProperties": {"^o": {}}})
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [
+        {"type": "array"},
+        {},
+        {"type": "object", "properties": {"a": {"type": "text"}}},
+        {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
+    ],
+)
 def test_a_literal_schema_that_is_invalid_or_no_object_is_refused(literal: dict[str, Any]) -> None:
     with pytest.raises(DefinitionError):
         arguments_codec([], literal_schema=literal)

@@ -443,6 +443,32 @@ def test_camel_renaming_spells_words_together(name: str, wire: str) -> None:
     assert read(namespace["f"], rename="camel").fields[0].alias == wire
 
 
+@pytest.mark.parametrize(
+    ("annotation", "default"),
+    [
+        (int, pydantic.Field(1, alias="ORDER")),
+        (int, pydantic.Field(1, validation_alias="ORDER")),
+        (Annotated[int, pydantic.Field(alias="ORDER")], 1),
+        (int, msgspec.field(default=1, name="ORDER")),
+        (int, attrs.field(default=1, alias="ORDER")),
+        (Annotated[int, Param(alias="ORDER"), pydantic.Field(alias="other")], msgspec.field(default=1, name="other")),
+    ],
+)
+def test_names_are_found_wherever_they_stand(annotation: Any, default: Any) -> None:
+    def function(order_id: Any = default) -> None: ...
+
+    function.__annotations__["order_id"] = annotation
+    (field,) = read(function, rename="camel").fields
+    assert (field.alias, field.default, field.required) == ("ORDER", 1, False)
+
+
+@pytest.mark.parametrize("default", [dataclass_field(default=1), msgspec.field(default=1), pydantic.Field(1)])
+def test_a_field_without_a_name_leaves_it_to_renaming(default: Any) -> None:
+    def function(order_id: int = default) -> None: ...
+
+    assert read(function, rename="camel").fields[0].alias == "orderId"
+
+
 def test_an_alias_wins_over_renaming() -> None:
     def function(order_id: Annotated[str, Param(alias="ORDER")]) -> None: ...
 

@@ -147,6 +147,9 @@ class Talks(Protocol):
         (complex, "complex has no form in JSON"),
         (Callable[[], int], "has no form in JSON"),
         (type, "type has no form in JSON"),
+        ([], r"\[\] has no form in JSON"),
+        ({}, r"{} has no form in JSON"),
+        (list[[int]], r"has no form in JSON"),  # type: ignore[misc, valid-type]  # the mistake
         (Talks, "Talks has no form in JSON"),
         (UnsetType, "UnsetType has no form in JSON"),
         ("Nowhere", "the name 'Nowhere' is not known"),
