@@ -38,7 +38,7 @@ _logger = logging.getLogger("mcpcore.handlers")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """What a registry tells its handlers; `Registry` documents the members."""
+    """What a registry tells its handlers; `Registry` documents the members, and `Handler` those of a mounted one."""
 
     type: ServerType = "auto"
     output_schema: bool | Literal["any", "wrap"] = False
@@ -48,6 +48,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     format_error: Callable[[str, BaseException], str] | None = None
     on_error: Callable[["Handler", BaseException], None] | None = None
     strict_names: bool = True
+    homes: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         check_options(self, output_schema=one_of(False, True, "any", "wrap"))
@@ -90,6 +91,7 @@ class Handler:
         candidate: What selection looks at.
         notices: Level and text of what registering it has to say.
         secrets: Names of the members of the arguments, at any depth, that audit records must not show.
+        homes: The servers that it was mounted from, outermost first; nothing to the registry, which keeps it for them.
         timeout: Seconds after which the caller should cancel an invocation and answer with `timed_out`; None for never.
 
     Cancelling an invocation cancels the function where it waits; nothing is converted into a result then.
@@ -118,6 +120,7 @@ class Handler:
         self.name = declaration.name or signature.name
         self.title = declaration.title or None
         self.timeout = declaration.timeout
+        self.homes = settings.homes
         self.documented = declaration.description or signature.docstring.summary
         self.description = self.documented or self.name
         self.meta = self._meta(declaration)

@@ -219,35 +219,37 @@ class Registry:
             _logger.warning(
                 "Nothing to register in %s: mark functions with @tool, @resource, @prompt or @complete", what
             )
-        found = Counter(handler.kind for handler in handlers)
-        accepted = Counter(handler.kind for handler in self._accept(handlers))
-        for kind in _LABELS:
-            self._summarise(kind, accepted[kind], found[kind] - accepted[kind])
+        self._accept_and_tell(handlers)
 
-    def mount(self, other: "Registry", *, namespace: str | None = None) -> None:
+    def mount(self, other: "Registry", *, namespace: str | None = None, home: Any = None) -> None:
         """Take over the handlers that ``other`` has now, so that a call costs no more than to an own handler.
+
+        They are selected as own ones are, and keep what else ``other`` was told. All of them are taken over or, where
+        something raises, none.
 
         Args:
             other: What is added to it later is not followed.
             namespace: Tools and prompts become ``<namespace>_<name>``, resources ``scheme://<namespace>/…``.
+            home: The server of ``other``; see `Handler.homes`.
 
         Raises:
             DefinitionError: The namespace cannot be part of a name.
             DuplicateName: A name is taken.
+            SkippedHandlers: Something is not taken, and ``on_skip`` is "error".
         """
         if namespace is not None and not re.fullmatch(r"[A-Za-z0-9_.-]+", namespace):
             raise DefinitionError(f"namespace {namespace!r}: use A-Z a-z 0-9 _ - .")
         own = {"type": self.settings.type, "strict_names": self.settings.strict_names}
-        self._accept(
+        outer = () if home is None else (home,)
+        self._accept_and_tell(
             [
                 make_handler(
                     handler.function,
                     below(handler, namespace) if namespace else handler.declaration,
-                    replace(handler.settings, **own),
+                    replace(handler.settings, **own, homes=(*outer, *handler.homes)),
                     handler.names,
                 )
-                for kind in _LABELS
-                for handler in tuple(other._tables[kind].values())
+                for handler in other.handlers()
             ]
         )
 
@@ -388,6 +390,13 @@ class Registry:
 
     def _register(self, function: Any, declaration: Declaration) -> None:
         self._accept([make_handler(function, declaration, self.settings, enclosing_names(function))])
+
+    def _accept_and_tell(self, handlers: Sequence[Handler]) -> None:
+        """Take the handlers that fit, and log how many of each kind there are now for it."""
+        found = Counter(handler.kind for handler in handlers)
+        accepted = Counter(handler.kind for handler in self._accept(handlers))
+        for kind in _LABELS:
+            self._summarise(kind, accepted[kind], found[kind] - accepted[kind])
 
     def _accept(self, handlers: Sequence[Handler]) -> Sequence[Handler]:
         """Take the handlers that fit, all or (where something raises) none, and return them."""

@@ -170,8 +170,8 @@ class _View(Generic[R]):
 
     @property
     def lifespan(self) -> Any:
-        """What the server's ``lifespan`` yielded."""
-        return self._request.session.lifespan
+        """What the server's ``lifespan`` yielded; for a handler that was mounted, that of the server it comes from."""
+        return self._request.lifespan
 
     @property
     def state(self) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class Dispatcher:
         if event.method.name != "tools/call":
             return event.method.name not in LISTS
         tool = self._registry.find_tool(event.params.name, event.scope.principal if event.scope is not None else None)
-        return tool is not None and not tool.never_waits
+        return tool is not None and (bool(tool.homes) or not tool.never_waits)
 
     def _send(self, request: Request, result: Any) -> None:
         connection, id = request.session.connection, request.event.id
@@ -153,7 +153,7 @@ class Dispatcher:
         params: CompleteParams = request.event.params
         handler = self._registry.find_completion(params.ref, params.argument.name, request.principal)
         if handler is not None and handler.is_offered(request.caller.version):
-            return await self._run(handler, request)
+            return await (self._at_home(self._run, handler, request) if handler.homes else self._run(handler, request))
         ref = params.ref
         if isinstance(ref, PromptReference):
             if self._registry.find_prompt(ref.name, request.principal) is None:
@@ -183,6 +183,8 @@ class Dispatcher:
 
     async def _invoke(self, handler: Any, request: Request) -> Any:
         """Run a handler that may ask the client, by `Context` or by returning an `InputRequiredResult` itself."""
+        if handler.homes and request.home is None:
+            return await self._at_home(self._invoke, handler, request)
         if request.event.params.request_state is not None:
             _ = request.answers  # a state that was not made for this request is refused before the handler sees it
         result = await self._run(handler, request)
@@ -193,6 +195,25 @@ class Dispatcher:
         with request.session.driver.cancellable(request.id):
             return await self._run_again(handler, request, result)
         return None  # nobody waits for it any more
+
+    async def _at_home(self, run: Callable[[Any, Request], Awaitable[Any]], handler: Any, request: Request) -> Any:
+        """Run a handler that was mounted, with what the servers that it comes from have around it."""
+        request.home = handler.homes[-1]
+
+        async def call(message: Any) -> Any:
+            message.home = request.home  # a middleware may have put another message in its place
+            return await run(handler, message)
+
+        chain: Next = call
+        outer = [self._server.lifespan]
+        for server in handler.homes:
+            server.lifespan.set_variables(outer)
+            outer.append(server.lifespan)
+        for server in reversed(handler.homes):
+            for middleware in reversed(server.middleware):
+                if not isinstance(middleware, AuditLog):  # one record for each call
+                    chain = _wrapped(middleware, chain)
+        return await chain(request)
 
     async def _run_again(self, handler: Any, request: Request, result: InputRequiredResult) -> Any:
         """A legacy client cannot be told to ask again: ask it now, and run the handler again with the answers."""

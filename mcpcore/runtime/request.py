@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import msgspec
@@ -29,6 +29,9 @@ from mcpcore.types.logging import LOG_LEVELS
 from mcpcore.types.meta import LogLevel
 from mcpcore.types.utilities import InputRequest, InputRequiredResult
 from mcpcore.versions import Era
+
+if TYPE_CHECKING:
+    from mcpcore.runtime.server import Server
 
 __all__ = ["InputNeeded", "Message", "MissingClientCapability", "Notification", "Request"]
 
@@ -59,13 +62,15 @@ class InputNeeded(BaseException):
 class Message:
     """A `Request` or a `Notification`: what middleware is given."""
 
-    __slots__ = ("_state", "event", "session")
+    __slots__ = ("_state", "event", "home", "session")
 
     event: Any
+    home: "Server | None"
 
     def __init__(self, session: Session, event: RequestReceived | NotificationReceived) -> None:
         self.session = session
         self.event = event
+        self.home = None  # the server that the handler was mounted from, once it is known
         self._state: dict[str, Any] | None = None
 
     @property
@@ -93,6 +98,11 @@ class Message:
     def caller(self) -> Caller | None:
         """How the client describes itself; None where it has not done so yet."""
         return self.session.connection.session
+
+    @property
+    def lifespan(self) -> Any:
+        """What the lifespan yielded of the server that the handler comes from."""
+        return self.session.lifespan if self.home is None else self.home.lifespan.value
 
     @property
     def state(self) -> dict[str, Any]:
@@ -159,7 +169,7 @@ class Request(Message):
         self.session.note_loop()
         if injection.demand >= Demand.FULL and not self._has(injection.demand):
             return None
-        make = server.injections.get(injection.kind)
+        make = (self.home or server).injections.get(injection.kind)
         if make is None:
             raise McpError(INTERNAL_ERROR, f"Internal error: nothing provides {injection.kind}")
         if injection.subclass is not None and isinstance(make, type):

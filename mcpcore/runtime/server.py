@@ -168,7 +168,7 @@ class Server:
         self.injections: Mapping[str, Callable[[Request], Any]] = INJECTIONS
         versions = versions_of(eras)
         self._offer = Offer(self.registry, self.info, instructions, versions, cache or CacheHint(), self.limits)
-        self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self), self._left)
+        self.lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self), self._left)
         self._sessions: set[Session] = set()
         self._admission = Admission(self.limits)  # of requests that stand for themselves; sessions have their own
         self._dispatcher = Dispatcher(self)
@@ -319,10 +319,10 @@ class Server:
         one_shot = info.one_shot and info.session is None
         config = self._offer.config(handshake_only=info.handshake_only)
         connection = ServerConnection(config, one_shot=one_shot, session_version=info.session_version)
-        return Session(self, connection, self._lifespan.value)
+        return Session(self, connection, self.lifespan.value)
 
     def _handle(self, session: Session) -> Callable[[RequestReceived], Coroutine[Any, Any, None]]:
-        answer, lifespan = self._dispatcher.answer, self._lifespan
+        answer, lifespan = self._dispatcher.answer, self.lifespan
         if not lifespan.exists:
             return lambda event: answer(Request(session, event))
 
@@ -356,7 +356,7 @@ class Server:
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Keep the server's lifespan entered. It is entered once, however many use it at the same time."""
-        return self._lifespan()
+        return self.lifespan()
 
     def http_app(self, **options: Any) -> "StreamableHTTPApp":
         """Return an ASGI application that serves this server: run it, or mount it anywhere; it needs no lifespan.
@@ -413,7 +413,7 @@ class Server:
 
     def stop(self) -> None:
         """End all connections as if their clients had: what is open is finished within ``limits.drain`` seconds."""
-        if self._lifespan.is_entering:  # nothing is served yet, and that may take for ever
+        if self.lifespan.is_entering:  # nothing is served yet, and that may take for ever
             for scope in self._served:
                 scope.cancel()
         for callback in self._stopping:
@@ -428,8 +428,31 @@ class Server:
         self.registry.remove("tool", name)
 
     def mount(self, other: "Server | Registry", namespace: str | None = None) -> None:
-        """Take over the handlers of ``other``, under ``<namespace>_<name>``. They are merged now: calls cost no more."""
-        self.registry.mount(other.registry if isinstance(other, Server) else other, namespace=namespace)
+        """Take over the handlers of ``other``, under ``<namespace>_<name>``. They are merged now: calls cost no more.
+
+        Of a server they find its lifespan, which is entered with this one's, and its middleware is around their calls,
+        inside this server's. Lists, notifications, tokens and audit records are this server's own.
+
+        Args:
+            other: What is added to it later is not followed. A registry brings handlers and nothing else.
+            namespace: As for `Registry.mount`.
+
+        Raises:
+            DefinitionError: The namespace cannot be part of a name; ``other`` wants tokens and this server does not; or
+                ``other`` has a lifespan and this server is being served.
+            DuplicateName: A name is taken.
+            SkippedHandlers: Something is not taken, and ``on_skip`` is "error".
+        """
+        if isinstance(other, Registry):
+            self.registry.mount(other, namespace=namespace)
+            return
+        if other.auth is not None and self.auth is None:
+            raise DefinitionError(
+                f"{other.info.name!r} has auth= and {self.info.name!r} has not: protect it, too, or mount the registry"
+            )
+        self.lifespan.check_embrace(other.lifespan)
+        self.registry.mount(other.registry, namespace=namespace, home=None if other is self else other)
+        self.lifespan.embrace(other.lifespan)
 
     def notify_tools_changed(self) -> None:
         """Tell clients that the list of tools has changed. Adding and removing tools does it by itself."""
