@@ -3,13 +3,14 @@
 Everything that can be found out beforehand is found out when the handler is made; a call looks nothing up.
 """
 
+import copy
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from inspect import CO_COROUTINE
 from opcode import opmap
 from types import CodeType
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, cast
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -307,9 +308,14 @@ class Handler:
 
     def _meta(self, declaration: Declaration) -> dict[str, Any] | None:
         meta = declaration.meta() if callable(declaration.meta) else declaration.meta
+        if meta is None:
+            return None
+        if not isinstance(cast(object, meta), Mapping):
+            raise DefinitionError(f"{self.signature.where}: meta= is no JSON object: {meta!r}")
+        own = dict(meta)
         try:
-            msgspec.json.encode(meta)
-            return dict(meta) if meta is not None else None
+            msgspec.json.encode(own)
+            return copy.deepcopy(own)  # what the author does with the mapping later is not published
         except (TypeError, ValueError, msgspec.MsgspecError) as exc:
             raise DefinitionError(f"{self.signature.where}: meta= is no JSON object: {exc}") from exc
 

@@ -1162,7 +1162,7 @@ def test_visibility_that_fails_hides(caplog: pytest.LogCaptureFixture) -> None:
     assert "visible= of tool 'f' failed" in caplog.text
 
 
-@pytest.mark.parametrize("meta", [{"a": object()}, lambda: {"a": object()}, [1]])
+@pytest.mark.parametrize("meta", [{"a": object()}, lambda: {"a": object()}, [1], lambda: [("a", 1)], lambda: "a"])
 def test_meta_that_is_no_json_object_is_refused(meta: Any) -> None:
     with pytest.raises(DefinitionError, match="meta="):
         Registry().tool(raising(ValueError()), meta=meta)

@@ -9,7 +9,7 @@ import unittest.mock
 from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -743,6 +743,15 @@ def test_meta_is_asked_for_once_and_may_be_nothing() -> None:
     assert "_meta" not in wire(registry, "tool")[0]
     assert "_meta" not in wire(registry, "tool", MODERN)[0]
     assert asked == [1]
+
+
+def test_what_becomes_of_a_mapping_later_is_not_published() -> None:
+    meta: dict[str, Any] = {"owner": {"team": "a"}}
+    registry = Registry()
+    registry.tool(nothing, meta=MappingProxyType(meta))
+    meta["owner"]["team"] = "b"
+    meta["more"] = 1
+    assert wire(registry, "tool")[0]["_meta"] == {"owner": {"team": "a"}}
 
 
 def test_two_different_titles_are_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
