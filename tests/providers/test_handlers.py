@@ -548,6 +548,24 @@ def test_a_raw_request_publishes_an_open_schema_and_nothing_else() -> None:
     ]
 
 
+def test_extra_says_what_becomes_of_arguments_of_unknown_names() -> None:
+    registry = Registry()
+
+    def f(limit: int = 1) -> str:
+        return str(limit)
+
+    registry.tool(f, name="strict", extra="forbid")
+    registry.tool(f, name="lenient", extra="ignore")
+    strict, lenient = registry.list("tool", VERSION)
+    assert strict.input_schema["additionalProperties"] is False
+    assert "additionalProperties" not in lenient.input_schema
+    refused, taken = (
+        each.invoke(CallToolParams("f", Raw(b'{"limit":2,"more":3}')), None, VERSION) for each in registry.handlers()
+    )
+    assert refused.is_error and "/more: unexpected property" in read(refused)[0]
+    assert read(taken) == ["2"]
+
+
 @pytest.mark.parametrize("arguments", [UNSET, Raw(b"null"), Raw(b"{}")])
 def test_a_tool_without_parameters_takes_no_arguments_in_any_spelling(arguments: Raw | UnsetType) -> None:
     registry = Registry()

@@ -643,12 +643,15 @@ def test_every_attribute_of_a_tool_is_in_the_list() -> None:
     ]
 
 
-def test_nothing_is_made_up_for_a_tool_but_the_hints_and_a_description() -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"name": "given"}, {"description": "", "title": "", "hints": ToolHints(title="")}]
+)
+def test_nothing_is_made_up_for_a_tool_but_the_hints_and_a_description(options: dict[str, Any]) -> None:
     registry = Registry()
-    registry.tool(nothing)
+    registry.tool(nothing, **options)
     (found,) = wire(registry, "tool")
     assert found.keys() == {"name", "description", "inputSchema", "annotations"}
-    assert found["description"] == "nothing"
+    assert found["description"] == found["name"] == options.get("name", "nothing")
     assert found["annotations"] == {
         "readOnlyHint": False,
         "destructiveHint": True,
@@ -747,11 +750,16 @@ def test_meta_is_asked_for_once_and_may_be_nothing() -> None:
 
 def test_what_becomes_of_a_mapping_later_is_not_published() -> None:
     meta: dict[str, Any] = {"owner": {"team": "a"}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}}
     registry = Registry()
-    registry.tool(nothing, meta=MappingProxyType(meta))
-    meta["owner"]["team"] = "b"
-    meta["more"] = 1
-    assert wire(registry, "tool")[0]["_meta"] == {"owner": {"team": "a"}}
+    registry.tool(nothing, meta=MappingProxyType(meta), input_schema=schema, output_schema=schema)
+    before = wire(registry, "tool")[0]
+    assert (before["_meta"], before["inputSchema"], before["outputSchema"]) == (meta, schema, schema)
+    before = json.loads(json.dumps(before))
+    meta["owner"]["team"] = schema["properties"]["a"]["type"] = "string"
+    meta["more"] = schema["more"] = 1
+    registry.tool(nothing, name="more")  # lists are made anew
+    assert wire(registry, "tool")[0] == before
 
 
 def test_two_different_titles_are_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
