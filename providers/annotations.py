@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Union, cast, get_args, get_origin, get
 from mcpcore.exceptions import DefinitionError
 
 __all__ = [
+    "all_metadata",
     "describe",
     "enclosing_names",
     "innermost",
@@ -159,6 +160,18 @@ def peel(annotation: Any) -> tuple[Any, tuple[Any, ...], bool]:
     tp, admits_none = split_optional(tp)
     tp, inner = split_annotated(tp)
     return tp, inner + outer, admits_none
+
+
+def all_metadata(annotation: Any) -> Iterator[Any]:
+    """Yield the metadata of a type and of every type inside its brackets."""
+    seen: list[Any] = []
+    waiting = [annotation]
+    while waiting:
+        tp, metadata = split_annotated(waiting.pop())
+        yield from metadata
+        if not any(tp is each for each in seen):  # an alias may contain itself
+            seen.append(tp)
+            waiting += get_args(tp)
 
 
 def describe(annotation: Any) -> str:

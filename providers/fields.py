@@ -14,7 +14,7 @@ import msgspec
 from msgspec import NODEFAULT, UNSET
 
 from mcpcore.exceptions import DefinitionError
-from mcpcore.providers.markers import Param
+from mcpcore.providers.markers import Param, is_secret
 from mcpcore.providers.metadata import is_pydantic_field, read_metadata
 from mcpcore.providers.schema import Field
 
@@ -67,7 +67,7 @@ def read_field(
         description=read_metadata(metadata).notes.get("description") or documented,
         examples=param.examples,
         header=param.header,
-        secret=param.secret,
+        secret=is_secret(annotation),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Struct
 
 from mcpcore.exceptions import DefinitionError
+from mcpcore.providers.annotations import all_metadata
 from mcpcore.providers.options import check_options
 from mcpcore.types.completion import CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 from mcpcore.types.meta import LogLevel
@@ -36,6 +37,7 @@ __all__ = [
     "Roots",
     "Sample",
     "ToolContext",
+    "is_secret",
 ]
 
 
@@ -51,8 +53,8 @@ class Param(Struct, frozen=True):
         required: None takes it from the signature: no default value means required. False on a parameter without a
             default passes None when the argument is absent.
         header: Publishes ``x-mcp-header``: HTTP clients mirror the argument in ``Mcp-Param-<header>``.
-        secret: The value is kept out of audit records and error messages. Counts on fields of records, too; what is
-            masked is then every member of that name.
+        secret: The value is kept out of audit records and error messages. Counts on fields of records, too, where what is
+            masked is every member of that name, and on parts of a type: ``list[Annotated[str, Param(secret=True)]]``.
         examples: Published as ``examples``.
     """
 
@@ -72,6 +74,11 @@ class Param(Struct, frozen=True):
 
 Arg = Param
 """`Param`, by the name that reads well on prompts."""
+
+
+def is_secret(annotation: Any) -> bool:
+    """Tell whether `Param` marks a type, or a part of it, as secret."""
+    return any(isinstance(mark, Param) and mark.secret for mark in all_metadata(annotation))
 
 
 class Demand(IntEnum):

@@ -14,11 +14,10 @@ import msgspec
 from msgspec import UNSET
 
 from mcpcore.exceptions import DefinitionError
-from mcpcore.providers.annotations import peel
 from mcpcore.providers.class_fields import class_shape
 from mcpcore.providers.definitions import Definitions, Schema, change_schemas
 from mcpcore.providers.leaf_nodes import AnyNode
-from mcpcore.providers.markers import Param
+from mcpcore.providers.markers import Param, is_secret
 from mcpcore.providers.nodes import Mismatch, Node, Path
 
 __all__ = ["PydanticNode", "claims", "claims_metadata", "secrets", "serialise"]
@@ -48,8 +47,8 @@ def secrets(tp: Any) -> set[str]:
         seen.append(tp)
         waiting += get_args(tp)
         for name, field in getattr(tp, "__pydantic_fields__", {}).items():
-            marks = (*field.metadata, *peel(field.annotation)[1])
-            if any(isinstance(mark, Param) and mark.secret for mark in marks):
+            own = any(isinstance(mark, Param) and mark.secret for mark in field.metadata)
+            if own or is_secret(field.annotation):
                 found.add(field.alias or name)
             waiting.append(field.annotation)
     return found

@@ -34,7 +34,7 @@ from mcpcore.providers.composite_nodes import (
 )
 from mcpcore.providers.encoding import dump
 from mcpcore.providers.leaf_nodes import AnyNode, EnumNode, ScalarNode, TextNode
-from mcpcore.providers.markers import Param
+from mcpcore.providers.markers import Param, is_secret
 from mcpcore.providers.metadata import read_metadata
 from mcpcore.providers.nodes import Mismatch, Node, admits, is_exact
 from mcpcore.providers.validation import json_type
@@ -239,7 +239,7 @@ class TypeReader:
                 )
         except DefinitionError as exc:
             raise DefinitionError(f"{cls.__name__}.{each.attribute}: {exc}") from None
-        if any(mark.secret for mark in marks):
+        if is_secret(tp):
             self.secrets.add(each.alias)
         return RecordField(each.name, each.alias, node, each.required, shown_default(each.default, node))
 

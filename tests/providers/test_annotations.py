@@ -1,6 +1,7 @@
 """Reading annotations."""
 
 import functools
+from types import GenericAlias
 from typing import Annotated, Any, Optional
 
 import pytest
@@ -8,6 +9,7 @@ from typing_extensions import TypeAliasType
 
 from mcpcore.exceptions import DefinitionError
 from mcpcore.providers.annotations import (
+    all_metadata,
     describe,
     enclosing_names,
     innermost,
@@ -126,6 +128,16 @@ def test_annotated_and_optional_come_apart() -> None:
     assert split_optional(Optional[int]) == (int, True)  # noqa: UP045
     assert split_optional(int | str) == (int | str, False)
     assert split_optional(type(None)) == (type(None), False)
+
+
+def test_metadata_is_found_at_any_depth_of_brackets_even_where_they_have_no_end() -> None:
+    nested = Annotated[dict[Annotated[str, "key"], list[Annotated[str, "item"]] | Annotated[int, "number"]], "whole"]
+    assert sorted(all_metadata(nested)) == ["item", "key", "number", "whole"]
+    endless = type(
+        "TypeAliasType", (), {}
+    )()  # as Python 3.12 has them: type Endless = list[Annotated[Endless, "tree"]]
+    endless.__value__ = Annotated[GenericAlias(list, endless), "tree"]
+    assert set(all_metadata(endless)) == {"tree"}
 
 
 @pytest.mark.parametrize(

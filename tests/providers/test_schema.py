@@ -746,6 +746,24 @@ def test_secret_fields_of_records_are_not_quoted_at_any_depth(login: Any) -> Non
     assert refused.startswith("/logins/0/key: ") and "hunter2" not in refused
 
 
+class Pins(Struct):
+    pins: list[Annotated[str, Param(secret=True)]]
+    more: dict[str, Annotated[uuid.UUID, Param(secret=True)]] = {}
+
+
+class ModelPins(pydantic.BaseModel):
+    pins: list[Annotated[str, Param(secret=True)]]
+    more: dict[str, Annotated[uuid.UUID, Param(secret=True)]] = {}
+
+
+@pytest.mark.parametrize("pins", [Pins, ModelPins])
+def test_a_field_is_secret_if_any_part_of_it_is(pins: Any) -> None:
+    codec = arguments_codec([Field(name="x", type=pins)])
+    assert codec.secrets == {"pins", "more"}
+    (refused,) = errors(codec, b'{"x":{"pins":[],"more":{"a":"hunter2"}}}')
+    assert "hunter2" not in refused
+
+
 @dataclasses.dataclass
 class OutspokenLogin:
     pin: Annotated[str, Param(secret=True)]

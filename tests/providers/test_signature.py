@@ -403,6 +403,24 @@ def test_param_says_required_alias_header_secret_and_examples() -> None:
 
 
 @pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[str, Param(secret=True)],
+        Annotated[str, Param(secret=True)] | None,
+        Annotated[str, Param(secret=True)] | int,
+        list[Annotated[str, Param(secret=True)]],
+        dict[str, Annotated[str, Param(secret=True)] | None],
+        Annotated[list[Annotated[str, Param(secret=True)]], Param("All of them")],
+    ],
+)
+def test_a_parameter_is_secret_if_any_part_of_it_is(annotation: Any) -> None:
+    def function(x: Any, y: str) -> None: ...
+
+    function.__annotations__["x"] = annotation
+    assert [field.secret for field in read(function).fields] == [True, False]
+
+
+@pytest.mark.parametrize(
     ("annotation", "text"),
     [
         (Annotated[int, "bare", pydantic.Field(description="f"), msgspec.Meta(description="m"), Param("p")], "p"),
