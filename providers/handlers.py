@@ -21,6 +21,7 @@ from mcpcore.providers.handler import Handler, Settings, meta_of
 from mcpcore.providers.invocation import Steps
 from mcpcore.providers.markers import CallToolRequest, CompleteRequest, GetPromptRequest, ReadResourceRequest
 from mcpcore.providers.results import (
+    COMPLETIONS,
     completion_result,
     output_codec,
     prompt_result,
@@ -343,7 +344,10 @@ class CompletionHandler(Handler):
         def shape(value: Any, params: Any, version: str) -> Any:
             return completion_result(value)
 
-        return Steps(self._binder(decode), shape, shape, self._fail, self._admit)
+        def collect(items: list[Any], params: Any, version: str) -> Any:
+            return completion_result(iter(items))  # whether there would have been more is not known
+
+        return Steps(self._binder(decode), shape, collect, self._fail, self._admit, most=COMPLETIONS)
 
     def _request(self, params: Any) -> CompleteRequest:
         return CompleteRequest(params.ref, params.argument, params.context or CompletionContext(), meta_of(params))

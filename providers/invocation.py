@@ -35,6 +35,7 @@ class Steps(Struct, frozen=True):
         collect: The result for what a generator yielded, notifications left out.
         fail: The result for an exception; raises what is an answer of its own, or no failure at all.
         admit: What becomes of something to await that came from a ``def``: returned, or closed and refused.
+        most: A generator that has yielded more items than that is asked for no more; None for no end.
     """
 
     bind: Callable[[Any, Source | None], dict[str, Any]]
@@ -42,6 +43,7 @@ class Steps(Struct, frozen=True):
     collect: Callable[[list[Any], Any, str], Any]
     fail: Callable[[BaseException, Any, str], Any]
     admit: Callable[[Any], Awaitable[Any]]
+    most: int | None = None
 
 
 def make_invoke(signature: Signature, steps: Steps) -> Invoke:
@@ -173,7 +175,7 @@ def _generator(signature: Signature, steps: Steps, threaded: bool) -> Body:
         value = call(**values)
         if not _gives(value.__class__, "__next__"):  # a wrapper that drained it already
             return shape(value, params, version)
-        return collect(_drain(value, _notify(source, threaded)), params, version)
+        return collect(_drain(value, _notify(source, threaded), source, steps.most), params, version)
 
     return body
 
@@ -199,7 +201,7 @@ def _stream(signature: Signature, steps: Steps) -> Body:
             value = await value
         if not _gives(value.__class__, "__aiter__"):
             return shape(value, params, version)
-        return collect(await _drain_async(value, _notify(source, False)), params, version)
+        return collect(await _drain_async(value, _notify(source, False), source, steps.most), params, version)
 
     return body
 
@@ -220,17 +222,25 @@ def _to_nobody(item: Progress | Log) -> None:
     """There is no request around the call."""
 
 
-def _drain(items: Iterator[Any], notify: Notify) -> list[Any]:
+def _drain(items: Iterator[Any], notify: Notify, source: Source | None, most: int | None) -> list[Any]:
     kept: list[Any] = []
-    for item in items:
-        if isinstance(item, Progress | Log):
-            notify(item)
-        else:
-            kept.append(item)
+    try:
+        for item in items:
+            if isinstance(item, Progress | Log):
+                notify(item)
+            else:
+                kept.append(item)
+            # Nobody can stop a thread, but between two items it can be told that nobody waits for it any more.
+            if (source is not None and not source.is_open) or (most is not None and len(kept) > most):
+                break
+    finally:
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
     return kept
 
 
-async def _drain_async(items: AsyncIterator[Any], notify: Notify) -> list[Any]:
+async def _drain_async(items: AsyncIterator[Any], notify: Notify, source: Source | None, most: int | None) -> list[Any]:
     kept: list[Any] = []
     try:
         async for item in items:
@@ -238,9 +248,12 @@ async def _drain_async(items: AsyncIterator[Any], notify: Notify) -> list[Any]:
                 notify(item)
             else:
                 kept.append(item)
+            if most is not None and len(kept) > most:
+                break
     finally:
-        # A cancellation is thrown into the generator where it waits and has closed it: then this waits for nothing.
+        # A cancellation is thrown into a generator where it waits and has closed it: then there is nothing to do. Other
+        # iterators learn of it here, and what they wait for to close must not be cancelled as well.
         aclose = getattr(items, "aclose", None)
         if aclose is not None:
-            await aclose()
+            await (aclose() if source is None else source.shielded(aclose))
     return kept

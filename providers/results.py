@@ -27,6 +27,7 @@ from mcpcore.types.resources import ReadResourceResult
 from mcpcore.types.tools import CallToolResult
 
 __all__ = [
+    "COMPLETIONS",
     "OutputCodec",
     "assistant",
     "completion_result",
@@ -43,7 +44,7 @@ __all__ = [
 _logger = logging.getLogger("mcpcore.handlers")
 
 _MISSING: Final = "Response missing structured content which is expected when calling tool with non-empty outputSchema"
-_COMPLETIONS: Final = 100  # completion, "Completion Results": "Maximum 100 items per response"
+COMPLETIONS: Final = 100  # completion, "Completion Results": "Maximum 100 items per response"
 _CONTENT: Final = BLOCKS + MEDIA
 _SCALARS: Final = frozenset({str, int, float, bool})
 _BINARY: Final = (bytes, bytearray, memoryview)
@@ -347,9 +348,9 @@ def completion_result(value: Any) -> CompleteResult:
     elif isinstance(value, str):
         values = [value]
     elif _is_iterator(value):  # it may never end
-        values = list(islice(value, _COMPLETIONS + 1))
-        if len(values) > _COMPLETIONS:
-            return CompleteResult(_limited(Completion(values[:_COMPLETIONS], None, True)))
+        values = list(islice(value, COMPLETIONS + 1))
+        if len(values) > COMPLETIONS:
+            return CompleteResult(_limited(Completion(values[:COMPLETIONS], None, True)))
     else:
         values = list(value)
     return CompleteResult(_limited(Completion(values, len(values), False)))
@@ -358,7 +359,7 @@ def completion_result(value: Any) -> CompleteResult:
 def _limited(completion: Completion) -> Completion:
     """Return ``completion`` with as many values as may be sent, each a text."""
     values: list[Any] = completion.values
-    sent = [each if type(each) is str else _text(each, None) for each in values[:_COMPLETIONS]]
-    if len(values) <= _COMPLETIONS:
+    sent = [each if type(each) is str else _text(each, None) for each in values[:COMPLETIONS]]
+    if len(values) <= COMPLETIONS:
         return msgspec.structs.replace(completion, values=sent)
     return Completion(sent, completion.total if completion.total is not None else len(values), True)

@@ -33,6 +33,15 @@ class Source(Protocol):
         """Send what a handler yielded. Called on the event loop."""
         ...
 
+    @property
+    def is_open(self) -> bool:
+        """Somebody still waits for the result. Read in worker threads as well."""
+        ...
+
+    async def shielded(self, close: Callable[[], Awaitable[Any]], /) -> None:
+        """Await ``close()`` although the handler has been cancelled; not for ever."""
+        ...
+
     def notify_from_thread(self, item: Progress | Log, /) -> None:
         """Send what a ``def`` generator yielded. Called in the worker thread that `RunSync` gave it."""
         ...

@@ -1,6 +1,6 @@
 """What a client sent, while a server works on it: what middleware and handlers' contexts look through."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -193,6 +193,11 @@ class Request(Message):
     def notify_from_thread(self, item: Progress | Log) -> None:
         """`notify`, from the worker thread of a ``def`` generator."""
         self.session.on_loop(lambda: self.notify(item))
+
+    async def shielded(self, close: Callable[[], Awaitable[Any]]) -> None:
+        """Await ``close()`` although the handler has been cancelled, for as long as open requests get to finish."""
+        with anyio.move_on_after(self.session.server.limits.drain, shield=True):
+            await close()
 
     def progress(
         self,

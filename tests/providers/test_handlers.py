@@ -1,6 +1,7 @@
 """Handlers: injection, every colour and kind from request to result, and what failures become."""
 
 import functools
+import itertools
 import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -73,6 +74,8 @@ class ServerSession:
 
 
 class Source:
+    is_open = True
+
     def __init__(self, **values: Any) -> None:
         self.values = values
         self.notified: list[tuple[str, Progress | Log]] = []
@@ -88,6 +91,10 @@ class Source:
 
     def notify_from_thread(self, item: Progress | Log, /) -> None:
         self.notified.append(("thread", item))
+
+    async def shielded(self, close: Callable[[], Awaitable[Any]], /) -> None:
+        with anyio.CancelScope(shield=True):
+            await close()
 
 
 def only(registry: Registry) -> Handler:
@@ -773,6 +780,37 @@ def test_what_is_iterated_need_not_be_a_generator() -> None:
         registry = Registry()
         registry.tool(function, name="f")
         assert read(drive(only(registry).invoke(CallToolParams("f"), None, VERSION))) == ["a"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("form", ["def", "async def"])
+@pytest.mark.parametrize(
+    ("most", "total", "has_more"), [(None, None, True), (150, None, True), (100, 100, False), (0, 0, False)]
+)
+async def test_a_completion_is_asked_for_no_more_items_than_can_be_sent(
+    form: str, most: int | None, total: int | None, has_more: bool
+) -> None:
+    closed: list[str] = []
+
+    def numbers() -> Iterator[str]:
+        try:
+            yield from map(str, itertools.count() if most is None else range(most))
+        finally:
+            closed.append("closed")
+
+    async def later() -> AsyncIterator[str]:
+        items = numbers()
+        try:
+            for item in items:
+                yield item
+        finally:
+            items.close()  # type: ignore[attr-defined]  # it is a generator
+
+    registry = Registry()
+    REGISTER["completion"](registry, numbers if form == "def" else later)
+    completion = (await run(only(registry), PARAMS["completion"](None))).completion
+    assert completion.values == [str(number) for number in range(min(100, most if most is not None else 100))]
+    assert (completion.total, completion.has_more, closed) == (total, has_more, ["closed"])
 
 
 @pytest.mark.anyio

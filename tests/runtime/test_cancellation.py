@@ -86,6 +86,37 @@ class Watched:
                 self._leave("left")
             yield "never"
 
+        class Lines:
+            """An iterator that is no generator: what it has open is closed by `aclose` only."""
+
+            def __aiter__(self) -> "Lines":
+                return self
+
+            async def __anext__(inner) -> str:  # self is the one outside
+                self._enter()
+                await anyio.sleep_forever()
+                return "never"
+
+            async def aclose(inner) -> None:
+                await anyio.lowlevel.checkpoint()
+                self._leave("left")
+
+        @server.tool
+        async def iterate() -> AsyncIterator[str]:
+            return Lines()
+
+        @server.tool
+        def stream_in_thread() -> Iterator[str]:
+            try:
+                yield "first"
+                self._enter_from_thread()
+                while True:
+                    self.release.wait(0.01)
+                    yield "another"
+            finally:
+                self.log.append("left")
+                self.seen.set()
+
         @server.tool
         async def stubborn() -> str:
             self._enter()
@@ -189,7 +220,7 @@ async def still_works(peer: Peer, era: str) -> None:
 
 
 @ERAS
-@pytest.mark.parametrize("tool", ["wait", "stream", "stubborn"])
+@pytest.mark.parametrize("tool", ["wait", "stream", "iterate", "stubborn"])
 async def test_a_cancelled_handler_stops_and_nothing_is_sent_for_it(era: str, tool: str) -> None:
     watched = Watched()
     async with connected(watched.server) as peer:
@@ -241,6 +272,18 @@ async def test_a_thread_can_see_that_nobody_waits_and_can_send_nothing_more(era:
         with anyio.fail_after(5):
             await anyio.to_thread.run_sync(watched.seen.wait)
         assert await peer.is_quiet()
+
+
+@ERAS
+async def test_a_generator_in_a_thread_is_closed_at_the_next_item_when_nobody_waits(era: str) -> None:
+    watched = Watched()
+    async with connected(watched.server) as peer:
+        id = await start(peer, watched, era, "stream_in_thread")
+        await cancel(peer, id)
+        with anyio.fail_after(5):
+            assert await anyio.to_thread.run_sync(watched.seen.wait, 5)
+        assert watched.log == ["left"] and await peer.is_quiet()
+        await still_works(peer, era)
 
 
 @ERAS
