@@ -162,8 +162,6 @@ class ResourceHandler(Handler):
         def shape(value: Any, params: Any, version: str) -> Any:
             if type(value) is InputRequiredResult:
                 return value
-            if value is None:
-                raise ResourceNotFound(params.uri)
             return resource_result(value, uri=params.uri, mime_type=declaration.mime_type, meta=meta)
 
         def collect(items: list[Any], params: Any, version: str) -> Any:

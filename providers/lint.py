@@ -1,7 +1,7 @@
 """Advice about definitions: what a model has to guess because nobody wrote it down. Never blocks anything."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, get_origin
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 from mcpcore.providers.annotations import peel, split_annotated
 from mcpcore.providers.declarations import ToolDeclaration, ToolHints
 from mcpcore.providers.handler import Handler
-from mcpcore.providers.handlers import CompletionHandler, ToolHandler
+from mcpcore.providers.handlers import CompletionHandler, PromptHandler, TemplateHandler, ToolHandler
 from mcpcore.providers.signature import Kind
 
 __all__ = ["Finding", "lint"]
@@ -38,17 +38,34 @@ class Finding(Struct, frozen=True):
 def lint(handlers: Iterable[Handler]) -> list[Finding]:
     """Return what could be said better, handler by handler."""
     known = list(handlers)
-    targets = {handler.key for handler in known if handler.kind in ("prompt", "template")}
+    arguments: dict[tuple[str, str], Sequence[str]] = {}
+    for handler in known:
+        if isinstance(handler, PromptHandler):
+            arguments["prompt", handler.key] = [field.alias or field.name for field in handler.fields]
+        elif isinstance(handler, TemplateHandler):
+            arguments["uri", handler.key] = handler.template.variables
     return [
         Finding(handler.kind, handler.name, rule, message)
         for handler in known
         for rule, check in _RULES.items()
         for message in check(handler)
     ] + [
-        Finding("completion", handler.name, "nothing-to-complete", f"there is no {handler.key[0]} {handler.key[1]!r}")
+        Finding("completion", handler.name, "nothing-to-complete", message)
         for handler in known
-        if isinstance(handler, CompletionHandler) and handler.key[1] not in targets
+        if isinstance(handler, CompletionHandler)
+        for message in _nothing_to_complete(handler, arguments)
     ]
+
+
+def _nothing_to_complete(
+    handler: CompletionHandler, arguments: Mapping[tuple[str, str], Sequence[str]]
+) -> Iterator[str]:
+    what, name, argument = handler.key
+    known = arguments.get((what, name))
+    if known is None:
+        yield f"there is no {'prompt' if what == 'prompt' else 'resource template'} {name!r}"
+    elif argument is not None and argument not in known:
+        yield f"{name!r} has no {argument!r}, but {', '.join(known) or 'nothing'}"
 
 
 def _no_description(handler: Handler) -> Iterator[str]:

@@ -1153,14 +1153,31 @@ def test_lint_finds_completions_of_nothing() -> None:
     registry = Registry()
 
     @registry.prompt
-    def greet() -> str:
+    def greet(name: Annotated[str, Param("Who")]) -> str:
         """Greets."""
-        return ""
+        return name
+
+    @registry.resource("a://{key}")
+    def at(key: Annotated[str, Param("Where")]) -> str:
+        """What is there."""
+        return key
 
     registry.complete(lambda prefix: [], prompt="greet")
     registry.complete(lambda prefix: [], prompt="gone")
-    (finding,) = registry.lint()
-    assert str(finding) == "completion 'gone': there is no prompt 'gone' [nothing-to-complete]"
+    registry.complete(lambda prefix: [], prompt="greet", argument="name")
+    registry.complete(lambda prefix: [], prompt="greet", argument="nmae")
+    registry.complete(lambda prefix: [], uri="a://{key}", argument="key")
+    registry.complete(lambda prefix: [], uri="a://{key}", argument="value")
+    registry.complete(lambda prefix: [], uri="greet")
+    assert [str(finding) for finding in registry.lint()] == [
+        f"completion {name}: {message} [nothing-to-complete]"
+        for name, message in (
+            ("'gone'", "there is no prompt 'gone'"),
+            ("'greet#nmae'", "'greet' has no 'nmae', but name"),
+            ("'a://{key}#value'", "'a://{key}' has no 'value', but key"),
+            ("'greet'", "there is no resource template 'greet'"),
+        )
+    ]
 
 
 # -- shape of a call ------------------------------------------------------------------------------------------------

@@ -9,8 +9,10 @@ import pytest
 
 from mcpcore import CallToolResult, Client, Image, Param, PeerError, Server, TextContent
 from mcpcore.exceptions import LocalProtocolError
+from mcpcore.providers.declarations import ResourceHints
 from mcpcore.providers.results import assistant, user
 from mcpcore.types.completion import CompletionContext, PromptReference, ResourceTemplateReference
+from mcpcore.types.lifecycle import Icon
 from mcpcore.versions import MODERN_VERSIONS, VERSIONS
 from tests.support.reaching import WAYS, reached
 from tests.support.wires import MODERN, Lines, connected
@@ -131,6 +133,52 @@ async def test_resources_and_templates_are_listed_and_read(target: Any, version:
             assert (blob.blob, blob.mime_type) == ("AP8=", "application/octet-stream")
             (profile,) = (await client.read_resource("users://7/red")).contents
             assert (profile.uri, profile.text) == ("users://7/red", '{"id":7,"colour":"red"}')
+
+
+LISTED: dict[str, tuple[str, str, dict[str, str]]] = {
+    # method: (member of the result, what items have in every revision, what revisions added)
+    "tools/list": (
+        "tools",
+        "name description inputSchema",
+        {"2025-03-26": "annotations", "2025-06-18": "title outputSchema _meta", "2025-11-25": "icons"},
+    ),
+    "resources/list": (
+        "resources",
+        "uri name description mimeType size annotations annotations.audience annotations.priority",
+        {"2025-06-18": "title _meta annotations.lastModified", "2025-11-25": "icons"},
+    ),
+    "resources/templates/list": (
+        "resourceTemplates",
+        "uriTemplate name description mimeType annotations annotations.audience annotations.priority",
+        {"2025-06-18": "title _meta annotations.lastModified", "2025-11-25": "icons"},
+    ),
+    "prompts/list": ("prompts", "name description arguments", {"2025-06-18": "title _meta", "2025-11-25": "icons"}),
+}
+
+
+@pytest.mark.parametrize("method", LISTED)
+async def test_whatever_an_author_says_is_listed_for_the_revisions_that_have_it(method: str, version: str) -> None:
+    said: Any = {
+        "title": "T",
+        "description": "D",
+        "icons": [Icon("https://x.example/i.png")],
+        "meta": {"k": 1},
+    }
+    hints = ResourceHints(audience=("user",), priority=0.0, last_modified="2026-01-31")
+    server = Server("saying all there is to say")
+    server.tool(lambda: {"k": 1}, name="n", input_schema={"type": "object"}, output_schema={"type": "object"}, **said)
+    server.resource(lambda: "", uri="a://b", name="n", mime_type="text/x", hints=hints, size=0, **said)
+    server.resource(lambda v: v, uri="a://{v}", name="n", mime_type="text/x", hints=hints, **said)
+    server.prompt(lambda x: x, name="n", **said)
+    member, always, added = LISTED[method]
+    expected = set(always.split()).union(*(new.split() for since, new in added.items() if since <= version))
+    with anyio.fail_after(5):
+        async with connected(server) as peer:
+            if version not in MODERN_VERSIONS:
+                await peer.initialize(version)
+            (item,) = (await peer.request(method, era=version))["result"][member]
+    hinted = {f"annotations.{each}" for each in item.get("annotations", {})} if method != "tools/list" else set()
+    assert item.keys() | hinted == expected
 
 
 async def test_what_is_not_there_is_not_found_with_the_code_of_the_revision(target: Any, version: str) -> None:

@@ -1,6 +1,7 @@
 """Pages of lists, and how clients learn that a list or a resource has changed."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -9,6 +10,7 @@ import pytest
 
 from mcpcore import Client, PeerError, Server, resource
 from mcpcore.exceptions import ConnectionLost, RemoteProtocolError, RequestTimeout
+from mcpcore.types import PromptReference
 from tests.support.wires import MODERN, Peer, Scripted, connected
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +58,39 @@ async def test_a_cursor_that_the_server_did_not_give_is_an_error(era: str, curso
             answer = await peer.request("tools/list", {"cursor": cursor}, era=version)
             assert answer["error"]["code"] == -32602
             assert len(answer["error"]["message"]) < 200
+
+
+@pytest.mark.parametrize(
+    ("method", "member"),
+    [
+        ("tools/list", "tools"),
+        ("resources/list", "resources"),
+        ("resources/templates/list", "resourceTemplates"),
+        ("prompts/list", "prompts"),
+    ],
+)
+@pytest.mark.parametrize("hides", [False, True])
+async def test_every_list_is_cut_into_pages_in_the_order_of_registration(method: str, member: str, hides: bool) -> None:
+    server = Server("paged", page_size=2)
+    for number in (3, 1, 2, 5, 4):
+        name = f"n{number}"
+        server.tool(said, name=name)
+        server.prompt(said, name=name)
+        server.resource(said, uri=f"a://{number}", name=name)
+        server.resource(echo, uri=f"a{number}://{{v}}", name=name)
+    if hides:
+        server.tool(said, name="hidden", visible=lambda principal: False)
+    found: list[str] = []
+    cursors: list[str | None] = [None]
+    with anyio.fail_after(5):
+        async with connected(server) as peer:
+            for cursor in cursors:
+                result = (await peer.request(method, {} if cursor is None else {"cursor": cursor}))["result"]
+                found += [each["name"] for each in result[member]]
+                cursors += [result["nextCursor"]] if "nextCursor" in result else []
+            for bad in ("", "x", "1", "02", "6", "-2"):
+                assert (await peer.request(method, {"cursor": bad}))["error"]["code"] == -32602
+    assert (found, cursors) == (["n3", "n1", "n2", "n5", "n4"], [None, "2", "4"])
 
 
 async def test_without_pages_no_cursor_is_known() -> None:
@@ -169,6 +204,89 @@ async def test_a_call_that_runs_is_not_disturbed_when_its_tool_goes_and_comes_ba
             await call()
             release.set()
     assert said == ["new", "old"]
+
+
+COMINGS: dict[str, tuple[str, str, Callable[[Server, str], Any]]] = {
+    # kind: (the notification, what an added one is called, how one is added; the text is its description)
+    "tool": ("tools", "new", lambda server, text: server.tool(said, name="new", description=text)),
+    "resource": ("resources", "new://it", lambda server, text: server.resource(said, uri="new://it", description=text)),
+    "template": (
+        "resources",
+        "new://{v}",
+        lambda server, text: server.resource(echo, uri="new://{v}", description=text),
+    ),
+    "prompt": ("prompts", "new", lambda server, text: server.prompt(said, name="new", description=text)),
+}
+
+
+async def said() -> str:
+    return "said"
+
+
+async def echo(v: str) -> str:
+    return v
+
+
+def giving(text: str) -> Callable[[str], list[str]]:
+    return lambda prefix: [text]
+
+
+async def everything_listed(client: Client) -> list[tuple[str, str | None]]:
+    lists: list[list[Any]] = [
+        await client.list_tools(),
+        await client.list_resources(),
+        await client.list_resource_templates(),
+        await client.list_prompts(),
+    ]
+    return [(each.name, each.description) for items in lists for each in items]
+
+
+@ERAS
+@pytest.mark.parametrize("kind", COMINGS)
+async def test_whatever_comes_is_replaced_or_goes_is_told_and_seen_at_once(era: Any, kind: Any) -> None:
+    what, name, add = COMINGS[kind]
+    server = Server("changing")
+    server.tool(said)
+    server.prompt(said)
+    server.resource(said, uri="a://it")
+    told: list[str] = []
+    with anyio.fail_after(5):
+        async with Client(server, eras=(era,)) as client:
+            before = await everything_listed(client)
+            async with client.listen(tools=True, prompts=True, resources=True) as changes:
+                for change, after in (
+                    (lambda: add(server, "first"), ["first"]),
+                    (lambda: add(server, "second"), ["second"]),
+                    (lambda: server.registry.remove(kind, name), []),
+                ):
+                    change()
+                    async for method, _ in changes:
+                        told.append(method)
+                        break
+                    listed = await everything_listed(client)
+                    assert [text for _, text in listed if text in ("first", "second")] == after
+                assert await everything_listed(client) == before
+    assert told == [f"notifications/{what}/list_changed"] * 3
+
+
+async def test_completions_come_and_go_in_silence() -> None:
+    server = Server("completing")
+    server.prompt(said, name="p")
+    server.complete(lambda prefix: ["other"], prompt="p", argument="other")
+    told: list[str] = []
+
+    async def completed(client: Client) -> list[str]:
+        return (await client.complete(PromptReference("p"), "x", "")).values
+
+    with anyio.fail_after(5):
+        async with Client(server, eras=("legacy",), on_notification=lambda method, _: told.append(method)) as client:
+            assert await completed(client) == []
+            for text in ("first", "second"):
+                server.complete(giving(text), prompt="p")
+                assert await completed(client) == [text]
+            server.registry.remove("completion", "p")
+            assert await completed(client) == []
+    assert told == []
 
 
 def test_what_is_not_there_cannot_be_removed() -> None:
