@@ -1,11 +1,11 @@
-"""The command line: ``mcpcore run``, ``mcpcore list``, ``mcpcore call``, ``mcpcore bench``."""
+"""The command line: ``mcpcore run``, ``mcpcore list``, ``mcpcore call``, ``mcpcore lint``, ``mcpcore bench``."""
 
 import argparse
 import os
 import sys
 from collections.abc import Sequence
 
-from mcpcore.cli.commands import CANNOT_LOAD, call_tool, list_offers, run_server
+from mcpcore.cli.commands import CANNOT_LOAD, call_tool, lint_server, list_offers, run_server
 from mcpcore.cli.loading import LoadError, UsageError
 from mcpcore.versions import VERSIONS
 
@@ -16,8 +16,8 @@ TARGET is one of
   file.py                  a file; the server is looked for as mcp, server, or app
   file.py:object           a file, and the name of a server or of a function that makes one
   package.module[:object]  the same for an importable module
-  http(s)://…              the endpoint of a server that runs (all but run)
-  -- COMMAND [ARGUMENT …]  any server that speaks MCP on stdio (all but run)
+  http(s)://…              the endpoint of a server that runs (not for run and lint)
+  -- COMMAND [ARGUMENT …]  any server that speaks MCP on stdio (not for run and lint)
 """
 
 _CALL = """
@@ -31,6 +31,12 @@ With a command, a second -- ends it.
 
 Exit status: 0 success; 1 the tool answered with an error; 2 wrong command line; 3 the server cannot be loaded, reached or
 understood.
+"""
+
+_LINT = """
+A finding is advice: a description that is missing or says nothing, values that a type could list, hints that were not given.
+
+Exit status: 0 whatever is found; 2 wrong command line; 3 the server cannot be loaded.
 """
 
 _BENCH = """
@@ -55,7 +61,7 @@ def _bench(options: argparse.Namespace) -> int:
     return bench_server(options)
 
 
-_commands = {"run": run_server, "list": list_offers, "call": call_tool, "bench": _bench}
+_commands = {"run": run_server, "list": list_offers, "call": call_tool, "lint": lint_server, "bench": _bench}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -127,7 +133,7 @@ def _with_file(argv: list[str]) -> list[str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mcpcore",
-        description="Run, call and measure Model Context Protocol servers.",
+        description="Run, call, check and measure Model Context Protocol servers.",
         epilog=_TARGET + "\nmcpcore COMMAND --help tells more.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -160,6 +166,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     listing = add("list", "List what a server offers.")
     calling = add("call", "Call a tool and print its result.", _CALL)
+    linting = add("lint", "Tell what could be said better about the handlers of a server object.", _LINT)
+    linting.add_argument("--json", action="store_true", help="print the findings as JSON instead of text")
     benching = add(
         "bench", "Measure a tool: calls per second, latencies, errors, CPU and memory.", _BENCH, needs_target=False
     )

@@ -16,7 +16,7 @@ from mcpcore.exceptions import MCPCoreError, PeerError, ServerExited
 from mcpcore.runtime.client import Client
 from mcpcore.types.tools import CallToolResult
 
-__all__ = ["CANNOT_LOAD", "call_tool", "list_offers", "run_server"]
+__all__ = ["CANNOT_LOAD", "call_tool", "lint_server", "list_offers", "run_server"]
 
 CANNOT_LOAD = 3
 """The exit status when a server cannot be loaded, reached or understood."""
@@ -56,6 +56,17 @@ def list_offers(options: argparse.Namespace) -> int:
 def call_tool(options: argparse.Namespace) -> int:
     """``mcpcore call``: call a tool; 1 when it answers with an error."""
     return _with_client(options, partial(_call, options))
+
+
+def lint_server(options: argparse.Namespace) -> int:
+    """``mcpcore lint``: what could be said better about the handlers, one finding a line."""
+    findings = load_server(options.target).registry.lint()
+    if options.json:
+        print_json(findings)
+    else:
+        for finding in findings:
+            print(finding)
+    return 0
 
 
 def _with_client(options: argparse.Namespace, use: Callable[[Client], Awaitable[int]]) -> int:

@@ -76,7 +76,9 @@ def load_server(target: str) -> Server:
         LoadError: There is no such file, module or object, or it is no server.
     """
     if target.startswith(("\0", "http://", "https://")):
-        raise UsageError("run takes a server object, as file.py or module; a command or a URL serves by itself")
+        raise UsageError(
+            "this command takes a server object, as file.py or module; a command or a URL serves by itself"
+        )
     place, name = _locate(target)
     with _stdout_on_stderr():
         try:

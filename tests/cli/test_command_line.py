@@ -447,11 +447,31 @@ def test_run_serves_and_keeps_what_the_import_prints_off_the_channel(run: Run) -
     assert done.stderr == "printed while importing\n"
 
 
+@pytest.mark.parametrize("command", ["run", "lint"])
 @pytest.mark.parametrize("arguments", [["--", "python"], ["http://127.0.0.1:1/mcp"]])
-def test_run_takes_server_objects_only(quick: Run, arguments: list[str]) -> None:
-    done = quick("run", *arguments)
+def test_run_and_lint_take_server_objects_only(quick: Run, command: str, arguments: list[str]) -> None:
+    done = quick(command, *arguments)
     assert check(done, 2) == ""
     assert "server object" in done.stderr
+
+
+# -- lint --------------------------------------------------------------------------------------------------------
+
+
+def test_lint_prints_one_finding_a_line_and_ends_with_status_0(run: Run) -> None:
+    found = check(run("lint", "shop.py"), 0, stderr="printed while importing\n").splitlines()
+    assert (
+        "tool 'fail': it has no hints and counts as destructive: set read_only=True or destructive=False if it is not [no-hints]"
+        in found
+    )
+    assert all(line.endswith("]") for line in found)
+    rules = [(each["name"], each["rule"]) for each in json.loads(check(run("lint", "shop.py", "--json"), 0))]
+    assert ("greet", "parameter-without-description") in rules
+    assert len(rules) == len(found)
+
+
+def test_lint_says_nothing_where_there_is_nothing_to_say(run: Run) -> None:
+    assert check(run("lint", "shop.py:spare"), 0) == ""
 
 
 # -- the command itself ------------------------------------------------------------------------------------------
