@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from mcpcore.providers.results import assistant as assistant
     from mcpcore.providers.results import user as user
     from mcpcore.runtime.client import Client as Client
-    from mcpcore.runtime.client import ToolResult as ToolResult
     from mcpcore.runtime.context import Context as Context
     from mcpcore.runtime.context import ServerSession as ServerSession
     from mcpcore.runtime.context import SyncContext as SyncContext
@@ -82,6 +81,7 @@ if TYPE_CHECKING:
     from mcpcore.types import ResourceContents as ResourceContents
     from mcpcore.types import ResourceLink as ResourceLink
     from mcpcore.types import TextContent as TextContent
+    from mcpcore.types.tools import ToolResult as ToolResult
 
 __version__ = "0.1.0"
 
@@ -150,7 +150,7 @@ _HOMES = {
     "ToolContext": "mcpcore.providers.markers",
     "ToolError": "mcpcore.exceptions",
     "ToolHints": "mcpcore.providers.declarations",
-    "ToolResult": "mcpcore.runtime.client",
+    "ToolResult": "mcpcore.types.tools",
     "TransportContext": "mcpcore.runtime.context",
     "TransportError": "mcpcore.exceptions",
     "assistant": "mcpcore.providers.results",

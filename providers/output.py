@@ -26,7 +26,7 @@ from mcpcore.types.content import (
     TextContent,
     UnknownContent,
 )
-from mcpcore.types.tools import CallToolResult
+from mcpcore.types.tools import CallToolResult, ToolResult
 from mcpcore.types.utilities import InputRequiredResult
 
 __all__ = ["BLOCKS", "MEDIA", "OutputCodec", "may_carry", "output_codec"]
@@ -37,7 +37,7 @@ MEDIA: Final = (Image, Audio, File)
 
 _OBJECTS_ONLY: Final = ("2025-06-18", "2025-11-25")
 _ANYTHING: Final = (Any, object, inspect.Parameter.empty)
-_WHOLE: Final = (CallToolResult, InputRequiredResult)
+_WHOLE: Final = (CallToolResult, ToolResult, InputRequiredResult)
 
 Form = Literal["plain", "wrapped"] | None
 
@@ -55,7 +55,7 @@ def output_codec(
         output_schema: False publishes nothing. True publishes objects and (from 2026-07-28) arrays. "any" admits
             scalars from 2026-07-28. "wrap" does too, and gives older revisions ``{"result": …}`` for what is no
             object. A type or a literal schema is published in place of the return type's. In a union, what is a whole
-            result already (`CallToolResult`, `InputRequiredResult`) is left out.
+            result already (`CallToolResult`, `ToolResult`, `InputRequiredResult`) is left out.
         omit_none: Leave out members of records that are None and not required.
 
     Raises:

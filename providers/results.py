@@ -24,7 +24,7 @@ from mcpcore.types.completion import CompleteResult, Completion
 from mcpcore.types.content import ContentBlock, ResourceContents, Role, TextContent
 from mcpcore.types.prompts import GetPromptResult, PromptMessage
 from mcpcore.types.resources import ReadResourceResult
-from mcpcore.types.tools import CallToolResult
+from mcpcore.types.tools import CallToolResult, ToolResult
 
 __all__ = [
     "COMPLETIONS",
@@ -61,6 +61,8 @@ def tool_result(value: Any, *, tool: str, codec: OutputCodec, version: str) -> C
     """
     form = codec.form(version)
     try:
+        if type(value) is ToolResult:
+            value = value.as_sent()
         if form is None:
             if type(value) in _SCALARS:
                 return CallToolResult([TextContent(_text(value, codec))], UNSET, False)
@@ -87,7 +89,7 @@ def streamed_result(items: Iterable[Any], *, tool: str, codec: OutputCodec, vers
     A `CallToolResult` at the end is the result. Otherwise the items make one array where the tool has a schema that
     the peer can use, and a block each where it has not.
     """
-    values = list(items)
+    values = [each.as_sent() if type(each) is ToolResult else each for each in items]
     given = [index for index, each in enumerate(values) if isinstance(each, CallToolResult)]
     if given == [len(values) - 1]:
         return tool_result(values[-1], tool=tool, codec=codec, version=version)

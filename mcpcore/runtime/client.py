@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
+import anyio
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from mcpcore.abc import ClientTransport
-from mcpcore.exceptions import ConnectionLost, PeerError, RemoteProtocolError
+from mcpcore.exceptions import ConnectionLost, PeerError, RemoteProtocolError, RequestTimeout
 from mcpcore.limits import Limits
 from mcpcore.protocol.client import ClientConfig
 from mcpcore.protocol.events import (
@@ -37,7 +38,6 @@ from mcpcore.types.completion import (
     PromptReference,
     ResourceTemplateReference,
 )
-from mcpcore.types.content import ContentBlock, TextContent
 from mcpcore.types.jsonrpc import HEADER_MISMATCH
 from mcpcore.types.lifecycle import Implementation, ServerCapabilities
 from mcpcore.types.logging import LogMessageParams, SetLevelParams
@@ -45,7 +45,7 @@ from mcpcore.types.meta import LogLevel
 from mcpcore.types.prompts import GetPromptParams, GetPromptResult, Prompt
 from mcpcore.types.resources import ReadResourceParams, ReadResourceResult, Resource, ResourceTemplate, SubscribeParams
 from mcpcore.types.subscriptions import SubscriptionFilter
-from mcpcore.types.tools import CallToolParams, CallToolResult, Tool
+from mcpcore.types.tools import CallToolParams, CallToolResult, Tool, ToolResult
 from mcpcore.types.utilities import EmptyParams, PaginatedParams
 from mcpcore.versions import LEGACY_VERSIONS, MODERN_VERSIONS, VERSIONS, Era
 
@@ -63,32 +63,6 @@ Timeout = float | None | UnsetType
 """Seconds; None for ever; UNSET for the client's own."""
 
 _MOST_PAGES = 1000
-
-
-class ToolResult(Struct, frozen=True):
-    """What a tool gave.
-
-    Args:
-        content: Its content blocks.
-        structured: Its structured content; None when it has none.
-        is_error: The tool failed, and ``content`` says why.
-        meta: The result's ``_meta``.
-    """
-
-    content: list[ContentBlock]
-    structured: Any = None
-    is_error: bool = False
-    meta: dict[str, Any] | None = None
-
-    @property
-    def text(self) -> str:
-        """All text blocks, one after another."""
-        return "\n".join(block.text for block in self.content if isinstance(block, TextContent))
-
-    @property
-    def value(self) -> Any:
-        """The structured content where there is some, else the text."""
-        return self.text if self.structured is None else self.structured
 
 
 class Client:
@@ -161,6 +135,7 @@ class Client:
         self._subscriptions = Subscriptions()
         self._outputs = Outputs(validate)
         self._retry_safe: frozenset[str] = frozenset()
+        self._listing = anyio.Lock()
         self._log_level: LogLevel | None = None
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -179,7 +154,7 @@ class Client:
         return self
 
     async def _open(self, versions: tuple[str, ...]) -> None:
-        self._outputs.forget()  # nobody told of changes in between
+        self._forget_tools()  # nobody told of changes in between
         if self.cache is not None:
             self.cache.clear()
         config = ClientConfig(self._info, self._handlers.capabilities, versions, limits=self._limits)
@@ -233,11 +208,12 @@ class Client:
 
     async def list_tools(self) -> list[Tool]:
         """Return all tools, from all pages. Over HTTP, those are left out whose schemas make them impossible to call."""
+        known = self._outputs.epoch
         tools: list[Tool] = await self._list("tools/list", "tools")
         connection = self._connected().connection
         if connection.header_maps is not None and self.server.era is Era.MODERN:
             tools, connection.header_maps = learn_mirrors(tools)
-        self._outputs.learn(tools)
+        self._outputs.learn(tools, known)
         self._retry_safe = frozenset(tool.name for tool in tools if self.retry_safe(tool))
         return tools
 
@@ -263,11 +239,14 @@ class Client:
             The result. A failure of the tool is a result with ``is_error``.
 
         Raises:
-            OutputValidationError: Its structured content does not fit the schema that `list_tools` brought.
+            OutputValidationError: Its structured content does not fit the schema that `list_tools` brought. When the server
+                says that its tools have changed, they are listed again before the next call.
             SessionExpired: The server has lost its session, and the tool is not known to be `retry_safe`.
             ValueError: An argument cannot be written into the header field that the tool wants for it.
         """
         params = CallToolParams(name, UNSET if arguments is None else _json(arguments))
+        if self._outputs.outdated:
+            await self._list_again()
         try:
             answered = await self._request("tools/call", params, timeout, on_progress, meta)
         except PeerError as error:
@@ -278,11 +257,26 @@ class Client:
             await self.list_tools()  # what has to be mirrored is not what we thought
             answered = await self._request("tools/call", params, timeout, on_progress, meta)
         result: CallToolResult = answered.result
-        structured = None if result.structured_content is UNSET else result.structured_content
-        answer = ToolResult(result.content, structured, bool(result.is_error), result.meta)
+        answer = ToolResult(result.content, result.structured_content, bool(result.is_error), result.meta)
         if not answer.is_error:
             self._outputs.check(name, result.structured_content, answer)
         return answer
+
+    async def _list_again(self) -> None:
+        """The tools that were listed have changed. Where they cannot be listed, calls are not checked until they change again."""
+        async with self._listing:
+            if not self._outputs.outdated:
+                return
+            try:
+                await self.list_tools()
+            except (PeerError, RequestTimeout) as error:
+                self._outputs.outdated = False
+                logger.warning("the tools have changed and cannot be listed, so results are not checked: %s", error)
+
+    def _forget_tools(self) -> None:
+        """What was listed may no longer be true."""
+        self._outputs.forget()
+        self._retry_safe = frozenset()
 
     def effects(self, tool: Tool) -> Effects:
         """Tell what calling ``tool`` may do; see `mcpcore.runtime.hints.effects`."""
@@ -491,7 +485,7 @@ class Client:
                 self._notices.put(self._on_log, params)
             return
         if method == "notifications/tools/list_changed":
-            self._outputs.forget()
+            self._forget_tools()
         if self.cache is not None:
             self.cache.notified(method, params)
         if self._on_notification is not None:

@@ -22,6 +22,10 @@ class Outputs:
 
     Args:
         validate: ``strict`` raises where content does not fit, ``lenient`` logs a warning.
+
+    Attributes:
+        epoch: Changes whenever the schemas are forgotten.
+        outdated: They were known once, and had to be forgotten.
     """
 
     def __init__(self, validate: Literal["strict", "lenient"]) -> None:
@@ -30,14 +34,26 @@ class Outputs:
         self._validate = validate
         self._schemas: dict[str, dict[str, Any]] = {}
         self._validators: dict[str, Validator | None] = {}
+        self._learned = False
+        self.epoch = 0
+        self.outdated = False
 
-    def learn(self, tools: Iterable[Tool]) -> None:
-        """Take the schemas from a list of all tools."""
-        self.forget()
+    def learn(self, tools: Iterable[Tool], epoch: int) -> None:
+        """Take the schemas from a list of all tools.
+
+        Args:
+            tools: The list.
+            epoch: `epoch` when it was asked for; what was forgotten since makes it outdated as well.
+        """
+        self._learned = True
+        self.outdated = epoch != self.epoch
+        self._validators = {}
         self._schemas = {tool.name: tool.output_schema for tool in tools if tool.output_schema is not None}
 
     def forget(self) -> None:
         """The schemas may no longer be true."""
+        self.epoch += 1
+        self.outdated = self._learned
         self._schemas, self._validators = {}, {}
 
     def check(self, tool: str, structured: Any, result: Any) -> None:

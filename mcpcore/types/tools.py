@@ -2,13 +2,21 @@
 
 from typing import Any, Literal
 
-from msgspec import UNSET, Raw, UnsetType, field
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from mcpcore.types._base import Object
 from mcpcore.types.content import ContentBlock, TextContent, no_content
 from mcpcore.types.lifecycle import Icon
 
-__all__ = ["CallToolParams", "CallToolResult", "ListToolsResult", "Tool", "ToolAnnotations", "ToolExecution"]
+__all__ = [
+    "CallToolParams",
+    "CallToolResult",
+    "ListToolsResult",
+    "Tool",
+    "ToolAnnotations",
+    "ToolExecution",
+    "ToolResult",
+]
 
 
 class ToolAnnotations(Object):
@@ -79,3 +87,38 @@ class CallToolResult(Object):
     def structured(cls, value: Any) -> "CallToolResult":
         """Return a result of structured content, any value that has a JSON form; the text is added when it is sent."""
         return cls(structured_content=value, is_error=False)
+
+
+class ToolResult(Struct, frozen=True):
+    """A `CallToolResult` as callers read it. A handler that returns one passes it on.
+
+    Args:
+        content: Its content blocks.
+        structured_content: As on the wire, where it may be null; `UNSET` when there is none.
+        is_error: The tool failed, and ``content`` says why.
+        meta: The result's ``_meta``.
+    """
+
+    content: list[ContentBlock]
+    structured_content: Any = UNSET
+    is_error: bool = False
+    meta: dict[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        """All text blocks, one after another."""
+        return "\n".join(block.text for block in self.content if isinstance(block, TextContent))
+
+    @property
+    def structured(self) -> Any:
+        """The structured content; None when there is none."""
+        return None if self.structured_content is UNSET else self.structured_content
+
+    @property
+    def value(self) -> Any:
+        """The structured content where there is some, else the text."""
+        return self.text if self.structured_content is UNSET else self.structured_content
+
+    def as_sent(self) -> CallToolResult:
+        """Return the result as it goes over the wire."""
+        return CallToolResult(self.content, self.structured_content, self.is_error, self.meta)

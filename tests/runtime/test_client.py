@@ -13,7 +13,20 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from mcpcore import CacheHint, Client, ConnectionLost, Context, OutputValidationError, PeerError, RequestTimeout, Server
+from mcpcore import (
+    CacheHint,
+    CallToolResult,
+    Client,
+    ConnectionLost,
+    Context,
+    OutputValidationError,
+    PeerError,
+    RequestTimeout,
+    ResourceLink,
+    Server,
+    TextContent,
+    ToolResult,
+)
 from mcpcore.exceptions import LocalProtocolError, RemoteProtocolError, TransportError
 from mcpcore.limits import Limits
 from mcpcore.transports.memory import memory_pair
@@ -592,13 +605,121 @@ async def test_a_lenient_client_only_warns(caplog: pytest.LogCaptureFixture) -> 
     assert "does not fit its schema" in caplog.text
 
 
-async def test_a_changed_list_makes_known_schemas_void() -> None:
+class Changing:
+    """A server that lists its tool with a schema and a hint, then with others; and that counts what it is asked."""
+
+    def __init__(self, *, lists: int = 9) -> None:
+        self.asked: list[str] = []
+        self.lists = lists
+
+    async def play(self, peer: Peer) -> None:
+        while True:
+            message = await peer.receive()
+            method = message["method"]
+            if "id" not in message:
+                continue
+            self.asked.append(method)
+            answer: Any = {"result": {"content": [{"type": "text", "text": "x"}], "structuredContent": {"n": 1}}}
+            if method == "initialize":
+                facts = {"capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "x", "version": "1"}}
+                answer = {"result": {"protocolVersion": "2025-11-25", **facts}}
+            elif method == "tools/list" and self.asked.count(method) > self.lists:
+                answer = {"error": {"code": -32603, "message": "no list today"}}
+            elif method == "tools/list":
+                kind = "integer" if self.asked.count(method) == 1 else "string"
+                schema = {"type": "object", "properties": {"n": {"type": kind}}}
+                hints = {"readOnlyHint": kind == "integer"}
+                answer = {
+                    "result": {
+                        "tools": [
+                            {
+                                "name": "t",
+                                "inputSchema": {"type": "object"},
+                                "outputSchema": schema,
+                                "annotations": hints,
+                            }
+                        ]
+                    }
+                }
+            elif method == "ping":
+                await peer.send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+                answer = {"result": {}}
+            await peer.send({"jsonrpc": "2.0", "id": message["id"], **answer})
+
+
+async def test_when_the_tools_have_changed_they_are_listed_again_before_the_next_call() -> None:
+    changing = Changing()
     with anyio.fail_after(5):
-        async with Client(structured(result({"n": "one"}))) as client:
+        async with Client(Scripted(changing.play), eras=("legacy",), trusted=True) as client:
+            assert (await client.call_tool("t")).structured == {"n": 1}
+            await client.ping()
+            assert (await client.call_tool("t")).structured == {"n": 1}  # nobody has asked for a list so far
+            assert "tools/list" not in changing.asked
             await client.list_tools()
-            async with client.listen(tools=True) as changes:
-                await anext(changes)
-            assert (await client.call_tool("t")).structured == {"n": "one"}
+            assert (await client.call_tool("t")).structured == {"n": 1}
+            await client.ping()
+            async with anyio.create_task_group() as group:
+                for _ in range(2):
+                    group.start_soon(refused, client)
+            await refused(client)
+    assert changing.asked.count("tools/list") == 2
+
+
+async def refused(client: Client) -> None:
+    with pytest.raises(OutputValidationError, match="/n: integer found, string expected"):
+        await client.call_tool("t")
+
+
+async def test_where_changed_tools_cannot_be_listed_calls_go_on_unchecked(caplog: pytest.LogCaptureFixture) -> None:
+    changing = Changing(lists=1)
+    with anyio.fail_after(5):
+        async with Client(Scripted(changing.play), eras=("legacy",), trusted=True) as client:
+            await client.list_tools()
+            assert "t" in client._retry_safe  # by the hints that were listed
+            await client.ping()
+            for _ in range(2):
+                assert (await client.call_tool("t")).structured == {"n": 1}
+                assert "t" not in client._retry_safe
+    assert changing.asked.count("tools/list") == 2 and caplog.text.count("no list today") == 1
+
+
+async def test_a_structured_null_is_a_value() -> None:
+    server = Server("nothing")
+
+    @server.tool(output_schema="any")
+    async def nothing() -> int | None:
+        return None
+
+    with anyio.fail_after(5):
+        async with Client(server) as client:
+            result = await client.call_tool("nothing")
+            assert (result.value, result.structured, result.text) == (None, None, "null")
+        async with Client(server, eras=("legacy",)) as client:
+            assert (await client.call_tool("nothing")).value == ""
+
+
+@ERAS
+async def test_a_handler_passes_on_what_another_server_has_answered(era: Any) -> None:
+    upstream, gateway = Server("upstream"), Server("gateway")
+
+    @upstream.tool
+    async def mixed(fails: bool) -> CallToolResult:
+        return CallToolResult([TextContent("a"), ResourceLink("x://b", "b")], {"n": 1}, fails, {"m": 1})
+
+    async with Client(upstream) as inner:
+
+        @gateway.tool
+        async def relay(fails: bool) -> ToolResult:
+            return await inner.call_tool("mixed", {"fails": fails})
+
+        with anyio.fail_after(5):
+            async with Client(gateway, eras=(era,)) as client:
+                for fails in (False, True):
+                    direct = await inner.call_tool("mixed", {"fails": fails})
+                    relayed = await client.call_tool("relay", {"fails": fails})
+                    assert relayed.content == direct.content and len(direct.content) == 2
+                    assert (relayed.value, relayed.is_error) == (direct.value, direct.is_error) == ({"n": 1}, fails)
+                    assert relayed.meta is not None and relayed.meta["m"] == 1
 
 
 @pytest.mark.parametrize(
