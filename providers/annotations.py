@@ -94,7 +94,7 @@ def resolve(fn: Any, annotations: Mapping[str, Any], names: Mapping[str, Any]) -
     """Return ``annotations`` of ``fn`` with strings replaced by what they name, `Annotated` metadata kept.
 
     Raises:
-        DefinitionError: A name is not known, neither in the module of ``fn`` nor around it.
+        DefinitionError: A name is not known, neither in the module of ``fn`` nor around it, or a string is no type.
     """
     function = innermost(fn)
     module = getattr(function, "__globals__", {})
@@ -105,17 +105,20 @@ def resolve(fn: Any, annotations: Mapping[str, Any], names: Mapping[str, Any]) -
         try:
             resolved[parameter] = get_type_hints(holder, module, local, include_extras=True)[parameter]
         except NameError as exc:
-            where = "the return annotation" if parameter == "return" else f"parameter {parameter!r}"
             raise DefinitionError(
-                f"{getattr(function, '__qualname__', function)}: {where} is annotated {annotation!r}, and {exc}. "
-                "Import the name at run time (not only under TYPE_CHECKING) or define it before the function."
+                f"{_annotated(parameter, annotation)}, and {exc}. Import the name at run time (not only under "
+                "TYPE_CHECKING) or define it before the function."
             ) from exc
-        except (SyntaxError, TypeError) as exc:
+        except Exception as exc:  # a text is a program, and can fail in any way
             raise DefinitionError(
-                f"{getattr(function, '__qualname__', function)}: parameter {parameter!r} is annotated "
-                f"{annotation!r}, which is no type ({exc}). Write a type, or Annotated[type, …]."
+                f"{_annotated(parameter, annotation)}, which is no type ({exc}). Write a type, or Annotated[type, …]."
             ) from exc
     return resolved
+
+
+def _annotated(parameter: str, annotation: Any) -> str:
+    what = "its return value" if parameter == "return" else f"parameter {parameter!r}"
+    return f"{what} is annotated {annotation!r}"
 
 
 def _closure(function: Any) -> dict[str, Any]:

@@ -99,7 +99,8 @@ def _struct(cls: type) -> ClassShape | None:
 def _struct_fields(cls: type[Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
     try:
         return msgspec.structs.fields(cls)
-    except NameError as exc:
+    except Exception as exc:  # a string is a program, and can fail in any way
+        field_types(cls)  # says it better, but for a class inside a function that mentions itself
         raise _unknown(cls, exc) from exc
 
 
@@ -215,14 +216,14 @@ def _hints(tp: Any, cls: type) -> dict[str, Any]:
         hints = typing.get_type_hints(cls, localns={cls.__name__: cls}, include_extras=True)
     except NameError as exc:
         raise _unknown(cls, exc) from exc
-    except (SyntaxError, TypeError) as exc:
+    except Exception as exc:  # a string is a program, and can fail in any way
         raise DefinitionError(f"{cls.__qualname__}: an annotation is no type ({exc})") from exc
     owners = {name: base for base in reversed(cls.__mro__) for name in inspect.get_annotations(base)}
     arguments = _arguments(tp)
     return {name: _substitute(hint, arguments.get(owners.get(name, cls), {})) for name, hint in hints.items()}
 
 
-def _unknown(cls: type, exc: NameError) -> DefinitionError:
+def _unknown(cls: type, exc: Exception) -> DefinitionError:
     return DefinitionError(
         f"{cls.__qualname__}: an annotation mentions a name that is not known ({exc}). Import it at run time, not only "
         "under TYPE_CHECKING, and define it at module level"

@@ -156,7 +156,10 @@ def inspect_callable(
     written = {name: p.annotation for name, p in signature.parameters.items() if p.annotation is not _EMPTY}
     if signature.return_annotation is not _EMPTY:
         written["return"] = signature.return_annotation
-    annotations = resolve(function, written, names or {})
+    try:
+        annotations = resolve(function, written, names or {})
+    except DefinitionError as exc:
+        raise DefinitionError(f"{where}: {exc}") from exc
     returns = annotations.pop("return", _EMPTY)
     docstring = parse_docstring(_doc(function))
 

@@ -18,6 +18,7 @@ from mcpcore.providers.annotations import (
     split_annotated,
     split_optional,
 )
+from mcpcore.providers.markers import Param
 
 
 def test_layers_take_wrappers_off_one_at_a_time() -> None:
@@ -114,13 +115,18 @@ def test_an_unknown_name_is_refused_with_the_parameter_that_has_it() -> None:
 
     with pytest.raises(DefinitionError, match=r"parameter 'x' is annotated 'Missing'.*at run time"):
         resolve(function, {"x": "Missing"}, {})
-    with pytest.raises(DefinitionError, match="the return annotation is annotated 'Missing'"):
+    with pytest.raises(DefinitionError, match="its return value is annotated 'Missing', and"):
         resolve(function, {"return": "Missing"}, {})
 
 
-def test_an_annotation_that_is_no_type_is_refused() -> None:
-    with pytest.raises(DefinitionError, match=r"parameter 'x'.*Annotated"):
-        resolve(lambda: None, {"x": "what the user wants"}, {})
+@pytest.mark.parametrize(
+    "text", ["what the user wants", "list[int", "int[str]", "str.nowhere", "1 / 0", "Param(alias=5)"]
+)
+def test_an_annotation_that_is_no_type_is_refused(text: str) -> None:
+    with pytest.raises(DefinitionError, match=r"parameter 'x' is annotated '.*', which is no type.*Annotated"):
+        resolve(lambda: None, {"x": text}, {"Param": Param})
+    with pytest.raises(DefinitionError, match=r"its return value is annotated '.*', which is no type"):
+        resolve(lambda: None, {"return": text}, {"Param": Param})
 
 
 def test_annotated_and_optional_come_apart() -> None:

@@ -183,18 +183,30 @@ def test_other_classes_have_no_fields(cls: Any) -> None:
     assert class_shape(cls) is None
 
 
-def test_a_name_that_cannot_be_resolved_is_an_error_with_a_remedy() -> None:
+@pytest.mark.parametrize("read", [field_types, class_shape])
+def test_a_name_that_cannot_be_resolved_is_an_error_with_a_remedy(read: Any) -> None:
     class Lost(Struct):
         a: "Nowhere"  # type: ignore[name-defined]  # what the test is about  # noqa: F821
 
     class Broken(Struct):
         a: "1 +"  # type: ignore[valid-type]
 
-    for read in (field_types, class_shape):
-        with pytest.raises(DefinitionError, match=r"Lost: an annotation mentions .*Import it at run time"):
-            read(Lost)
-    with pytest.raises(DefinitionError, match="is no type"):
-        field_types(Broken)
+    class Absent(Struct):
+        a: "str.nowhere"  # type: ignore[name-defined]
+
+    with pytest.raises(DefinitionError, match=r"Lost: an annotation mentions .*Import it at run time"):
+        read(Lost)
+    for cls in (Broken, Absent):
+        with pytest.raises(DefinitionError, match="is no type"):
+            read(cls)
+
+
+def test_a_struct_made_inside_a_function_that_mentions_itself_is_refused_because_msgspec_cannot_read_it() -> None:
+    class Tree(Struct):
+        children: "list[Tree]"
+
+    with pytest.raises(DefinitionError, match="define it at module level"):
+        class_shape(Tree)
 
 
 def test_a_class_made_inside_a_function_may_mention_itself() -> None:
