@@ -299,6 +299,11 @@ class Registry:
         """Return the tool of that name; None where there is none that ``principal`` may know of."""
         return _shown(self._tables["tool"].get(name), principal)
 
+    def secrets(self, tool: str) -> frozenset[str]:
+        """Return which arguments of the tool of that name are kept out of records, whoever may know of the tool."""
+        handler: ToolHandler | None = self._tables["tool"].get(tool)
+        return frozenset() if handler is None else handler.secrets
+
     def find_prompt(self, name: str, principal: Any = None) -> PromptHandler | None:
         """Return the prompt of that name; None where there is none that ``principal`` may know of."""
         return _shown(self._tables["prompt"].get(name), principal)

@@ -66,6 +66,7 @@ class AuditLog:
         if not isinstance(message, Request) or message.method != "tools/call":
             return await call_next(message)
         started, outcome = self._clock(), "hard_error"
+        secrets = message.session.server.registry.secrets(message.params.name)  # it may be removed meanwhile
         try:
             result = await call_next(message)
             outcome = _outcome_of(message, result)
@@ -81,14 +82,14 @@ class AuditLog:
                 outcome = "denied"
             raise
         finally:
-            self._write(message, outcome, (self._clock() - started) * 1000)
+            self._write(message, secrets, outcome, (self._clock() - started) * 1000)
 
-    def _write(self, request: Request, outcome: str, duration_ms: float) -> None:
+    def _write(self, request: Request, secrets: Collection[str], outcome: str, duration_ms: float) -> None:
         tool, info = request.params.name, request.caller.info
         caller = "anonymous" if request.principal is None else str(request.principal)
         record = {
             "tool": tool,
-            "arguments": self._shown(request),
+            "arguments": self._shown(request, secrets),
             "caller": caller,
             "session": request.scope.session_id,
             "request_id": request.id,
@@ -97,27 +98,23 @@ class AuditLog:
             "duration_ms": duration_ms,
         }
         level = logging.DEBUG if outcome == "input_required" else logging.INFO
-        logger.log(level, "%s called %s: %s after %.1f ms", caller, tool, outcome, duration_ms, extra=record)
+        # Clients name tools as they like: quoted, a name cannot pass for another line of the log.
+        logger.log(level, "%s called %r: %s after %.1f ms", caller, tool, outcome, duration_ms, extra=record)
 
-    def _shown(self, request: Request) -> Any:
+    def _shown(self, request: Request, secrets: Collection[str]) -> Any:
         tool, raw = request.params.name, request.params.arguments
         arguments = None if raw is UNSET else msgspec.json.decode(raw)
         if not isinstance(arguments, dict):  # refused, but a secret may be anywhere in it
             return {} if arguments is None else _MASK
-        shown: Any = _masked(arguments, self._secrets(request, tool))
-        if self._redact is not None:
-            try:
+        shown: Any = _masked(arguments, secrets)
+        try:
+            if self._redact is not None:
                 shown = self._redact(tool, shown)
-            except Exception:
-                logger.exception("the redactor failed for tool %r", tool)
-                shown = _MASK
-        text = msgspec.json.encode(shown, enc_hook=repr).decode()
+            text = msgspec.json.encode(shown, enc_hook=repr).decode()
+        except Exception:
+            logger.exception("the redactor failed for tool %r", tool)
+            return _MASK
         return shown if len(text) <= self._max_size else f"{text[: self._max_size]}… ({len(text)} characters)"
-
-    @staticmethod
-    def _secrets(request: Request, tool: str) -> Collection[str]:
-        handler = request.session.server.registry.find_tool(tool, request.principal)
-        return () if handler is None else handler.secrets
 
 
 def _masked(value: Any, secrets: Collection[str]) -> Any:

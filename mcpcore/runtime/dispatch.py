@@ -64,8 +64,11 @@ class Dispatcher:
         connection, id = request.session.connection, request.event.id
         try:
             result = await (self._audited if is_audited() else self._chain)(request)
-            if result is not None and connection.is_open(id):
-                self._send(request, result)
+            if connection.is_open(id):
+                if result is not None:
+                    self._send(request, result)
+                elif id not in connection.subscriptions:  # nobody would ever be answered
+                    raise TypeError("middleware returned None for a request: return what call_next gives")
         except BaseException as failure:
             error = standing(failure)
             if not (isinstance(error, Exception | InputNeeded) or is_stray(error)):
@@ -78,7 +81,9 @@ class Dispatcher:
         """Show a notification to the middleware. What that raises is logged."""
         try:
             await self._chain(notification)
-        except Exception:
+        except BaseException as failure:
+            if not (isinstance(failure, Exception) or is_stray(failure)):
+                raise  # cancellation, or what ends the process
             logger.exception("middleware failed at %s", notification.method)
 
     @property

@@ -26,6 +26,10 @@ class Account(Struct):
     password: Annotated[str, Param(secret=True)]
 
 
+class Panic(BaseException):
+    """What extension modules raise when they panic."""
+
+
 class Clock:
     def __init__(self) -> None:
         self.now = 100.0
@@ -181,6 +185,69 @@ async def test_notifications_pass_through_the_same_chain(caplog: pytest.LogCaptu
     assert "middleware failed at notifications/roots/list_changed" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("era", "method"),
+    [
+        *((era, method) for era in ("legacy", "modern") for method in ("tools/call", "tools/list", "resources/read")),
+        ("modern", "subscriptions/listen"),
+    ],
+)
+async def test_middleware_that_forgets_to_return_the_result_is_told_so_and_the_client_is_answered(
+    era: str, method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def forgetful(message: Message, call_next: Next) -> Any:
+        if message.method == method and method != "subscriptions/listen":
+            await call_next(message)
+        elif message.method != method:
+            return await call_next(message)
+        return None
+
+    params: dict[str, Any] = {
+        "tools/call": {"name": "echo", "arguments": {"text": "x"}},
+        "resources/read": {"uri": "a://it"},
+        "subscriptions/listen": {"notifications": {"toolsListChanged": True}},
+    }
+    async with connected(make_server(forgetful)) as peer:
+        if era == "legacy":
+            await peer.initialize()
+        with anyio.fail_after(5):
+            version = MODERN if era == "modern" else "2025-11-25"
+            answer = await peer.request(method, params.get(method), era=version)
+    assert (answer["error"]["code"], answer["error"]["message"]) == (-32603, "Internal error")
+    assert "return what call_next gives" in caplog.text
+
+
+async def test_a_subscription_is_open_although_its_middleware_returns_nothing() -> None:
+    async def passing(message: Message, call_next: Next) -> Any:
+        return await call_next(message)
+
+    server = make_server(passing)
+    with anyio.fail_after(5):
+        async with Client(server) as client, client.listen(tools=True) as changes:
+            server.add_tool(lambda: "late", name="late")
+            async for method, _ in changes:
+                assert method == "notifications/tools/list_changed"
+                break
+
+
+@pytest.mark.parametrize("error", [LookupError("at a notification"), Panic("at a notification")])
+async def test_middleware_that_fails_at_a_notification_disturbs_nothing_else(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def failing(message: Message, call_next: Next) -> Any:
+        if isinstance(message, Notification):
+            raise error
+        return await call_next(message)
+
+    async with connected(make_server(failing)) as peer:
+        await peer.initialize()
+        await peer.notify("notifications/roots/list_changed")
+        with anyio.fail_after(5):
+            answer = await peer.call("echo", {"text": "x"}, era="2025-11-25")
+    assert answer["result"]["isError"] is False
+    assert "middleware failed at notifications/roots/list_changed" in caplog.text
+
+
 async def test_middleware_sees_who_calls_and_what_the_handler_sees() -> None:
     seen: list[Any] = []
 
@@ -305,6 +372,60 @@ async def test_what_is_recorded_can_be_chosen(caplog: pytest.LogCaptureFixture) 
     login, echo = [record for record in records(caplog) if hasattr(record, "tool")]
     assert (login.arguments, login.duration_ms) == (["password", "user"], 0.0)
     assert echo.arguments == "***" and "the redactor failed" in caplog.text
+
+
+def endless(tool: str, arguments: Any) -> Any:
+    several: list[Any] = []
+    several.append(several)
+    return several
+
+
+class Unshowable:
+    def __repr__(self) -> str:
+        raise LookupError("no repr")
+
+
+@ERAS
+@pytest.mark.parametrize("redact", [endless, lambda tool, arguments: Unshowable()])
+async def test_what_a_redactor_returns_cannot_fail_the_call(
+    era: Any, redact: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "mcpcore.audit"), anyio.fail_after(5):
+        async with Client(make_server(AuditLog(redact=redact)), eras=(era,)) as client:
+            assert (await client.call_tool("echo", {"text": "hunter2"})).text == "hunter2"
+    (record,) = [record for record in records(caplog) if hasattr(record, "tool")]
+    assert (record.arguments, record.outcome) == ("***", "ok")
+    assert "the redactor failed" in caplog.text and "hunter2" not in caplog.text
+
+
+async def test_secrets_are_masked_for_callers_who_may_not_see_the_tool_and_after_it_has_gone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = Server("hiding")
+
+    async def unlock(password: Annotated[str, Param(secret=True)]) -> str:
+        server.remove_tool("unlock")
+        return "unlocked"
+
+    server.tool(unlock, visible=lambda principal: False, name="hidden")
+    server.tool(unlock)
+    with caplog.at_level(logging.INFO, "mcpcore.audit"), anyio.fail_after(5):
+        async with Client(server) as client:
+            with pytest.raises(PeerError, match="Unknown tool"):
+                await client.call_tool("hidden", {"password": "hunter2"})
+            await client.call_tool("unlock", {"password": "hunter2"})
+    shown = [(each.tool, each.arguments, each.outcome) for each in records(caplog)]
+    masked = {"password": "***"}
+    assert shown == [("hidden", masked, "hard_error"), ("unlock", masked, "ok")]
+
+
+async def test_the_name_of_a_tool_cannot_pass_for_a_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "mcpcore.audit"), anyio.fail_after(5):
+        async with Client(make_server()) as client:
+            with pytest.raises(PeerError):
+                await client.call_tool("x: ok after 1.0 ms\nada called pay")
+    (record,) = records(caplog)
+    assert "\n" not in record.getMessage() and record.tool == "x: ok after 1.0 ms\nada called pay"
 
 
 async def test_without_a_listener_nothing_is_recorded(caplog: pytest.LogCaptureFixture) -> None:
