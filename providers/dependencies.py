@@ -197,6 +197,7 @@ class _Wiring:
         self.questions: dict[str, Question] = {}
         self.injected: list[InjectedParameter] = []
         self._places: dict[tuple[int, bool], int] = {}
+        self._prefixes: dict[str, Any] = {}
         self._path: list[Any] = []
 
     def resolved(self, signature: Signature, prefix: str) -> list[tuple[str, Use]]:
@@ -219,7 +220,7 @@ class _Wiring:
             raise DefinitionError(f"{self.handler.where}: dependency {_name(function)} needs itself")
         self._path.append(function)
         signature = inspect_callable(function, kind=self.kind)
-        uses = self.resolved(signature, f"{signature.name}.")
+        uses = self.resolved(signature, self._prefix(signature.name, function))
         for parameter in signature.injected:
             self.injected.append(parameter)
             uses.append((parameter.name, partial(_injected, self.provide(parameter))))
@@ -238,6 +239,14 @@ class _Wiring:
         self._path.pop()
         self._places[key] = len(self.steps) - 1
         return len(self.steps) - 1
+
+    def _prefix(self, name: str, function: Any) -> str:
+        """Return what the keys of a function's questions begin with; of two functions with one name, not the same."""
+        prefix, number = f"{name}.", 1
+        while self._prefixes.setdefault(prefix, function) is not function:
+            number += 1
+            prefix = f"{name}-{number}."
+        return prefix
 
     def _question(self, signature: Signature, name: str, elicit: Elicit) -> Question:
         where = f"{signature.where}: parameter {name!r}"

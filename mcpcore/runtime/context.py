@@ -32,7 +32,6 @@ T = TypeVar("T")
 _BURST: Final = (
     0.001  # seconds in which a handler may report several things, written together, before others have a turn
 )
-_DEFAULT_MESSAGE: Final = "Please provide the required information."
 
 
 class SampleOptions(TypedDict, total=False):
@@ -368,9 +367,10 @@ class Context(_View[Awaitable[None]]):
         """Ask the user to fill in a form.
 
         Args:
-            message: What the user reads.
+            message: What the user reads; a general request where it is empty.
             type: A record whose fields are flat (strings, numbers, booleans, choices), or a JSON Schema.
-            key: Names the answer in the modern era; ``elicit-<n>`` in call order when None.
+            key: Names the answer in the modern era, and no other one of the same call; ``elicit-<n>`` in call order
+                when None.
 
         Returns:
             What the user did, with a validated value for ``accept``.
@@ -379,7 +379,7 @@ class Context(_View[Awaitable[None]]):
             CapabilityError: The client cannot ask; look at `can_elicit` first to answer in your own words.
             DefinitionError: The form is not flat.
         """
-        reply: ElicitReply[Any] = await self._ask("elicit", key, Elicit(message or _DEFAULT_MESSAGE, type=type))
+        reply: ElicitReply[Any] = await self._ask("elicit", key, Elicit(message, type=type))
         return reply
 
     async def elicit_url(

@@ -237,6 +237,7 @@ class Dispatcher:
     async def _run(self, handler: Any, request: Request) -> Any:
         """Run a handler where it belongs: async on the event loop, ``def`` in a worker thread unless it said otherwise."""
         params, version = request.event.params, request.caller.version
+        request.restart()
         try:
             if handler.timeout is not None:
                 with anyio.move_on_after(handler.timeout):

@@ -113,6 +113,8 @@ _MANNER: Final = {None: "", "form": "", "url": " by URL", "tools": " with tools"
 
 # -- elicitation -----------------------------------------------------------------------------------------------------
 
+_DEFAULT_MESSAGE: Final = "Please provide the required information."
+
 
 def _form(question: Elicit, version: str) -> Wire:
     def read(result: ElicitResult) -> ElicitReply[Any]:
@@ -120,7 +122,8 @@ def _form(question: Elicit, version: str) -> Wire:
             return ElicitReply(result.action)
         return ElicitReply("accept", form_value(question.type, result.content))
 
-    params = ElicitParams(question.message, mode="form", requested_schema=form_schema(question.type, version=version))
+    schema = form_schema(question.type, version=version)
+    params = ElicitParams(question.message or _DEFAULT_MESSAGE, mode="form", requested_schema=schema)
     return Wire("elicitation/create", params, ElicitResult, read)
 
 

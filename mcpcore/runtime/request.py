@@ -123,7 +123,7 @@ class Notification(Message):
 class Request(Message):
     """A request of a client. Made by the server for each; handlers see it as ``ctx.request``."""
 
-    __slots__ = ("_answers", "_asked", "_is_over", "_meta", "_waiting")
+    __slots__ = ("_answered", "_answers", "_asked", "_is_over", "_meta", "_waiting")
 
     event: RequestReceived
 
@@ -132,6 +132,7 @@ class Request(Message):
         self._meta: RequestMeta | None = None
         self._answers: dict[str, Raw] | None = None
         self._asked: dict[str, int] | None = None
+        self._answered: set[str] | None = None
         self._is_over = False
         self._waiting: set[anyio.CancelScope] | None = None
 
@@ -229,6 +230,10 @@ class Request(Message):
 
     # -- asking the client -----------------------------------------------------------------------------------------
 
+    def restart(self) -> None:
+        """The handler runs from its first line, for the first time or again: it asks its questions from the first one."""
+        self._asked = self._answered = None
+
     def key(self, kind: str) -> str:
         """The key of a question that was given none: ``<kind>-<n>`` in call order, equal each time the handler runs."""
         if self._asked is None:
@@ -248,18 +253,27 @@ class Request(Message):
             McpError: What it answered does not fit the question (modern).
             InvalidValue: The same (legacy).
             ConnectionLost: The request is over.
+            ValueError: A key has been used before, for a question that has been answered.
         """
         self._require_open()
+        answered = self._answered = self._answered or set()
+        if reused := answered & questions.keys():
+            raise ValueError(
+                f"{min(reused)!r} is the key of two questions: the second would get the answer to the first"
+            )
         for question in questions.values():
             self.require(question)
         version = self.caller.version
         wires = {key: wire_of(question, version) for key, question in questions.items()}
         if self.caller.era is Era.LEGACY:
-            return {key: wire.read(await self.send(wire.method, wire.params)) for key, wire in wires.items()}
+            read = {key: wire.read(await self.send(wire.method, wire.params)) for key, wire in wires.items()}
+            answered.update(read)
+            return read
         answers = self.answers
         missing = {key: _input_request(wire, version) for key, wire in wires.items() if key not in answers}
         if missing:
             raise InputNeeded(self.input_required(InputRequiredResult(missing)))
+        answered.update(wires)
         return {key: wire.answer(key, answers[key]) for key, wire in wires.items()}
 
     def require(self, question: Question) -> None:
@@ -371,7 +385,7 @@ class Request(Message):
         answers.pop(_OWN_STATE, None)
         if wanted.request_state is not None:
             answers[_OWN_STATE] = Raw(msgspec.json.encode(wanted.request_state))
-        self._answers, self._asked = answers, None
+        self._answers = answers
 
     def _binding(self) -> dict[str, Any]:
         """What a state is bound to, so that it is good for nothing else."""

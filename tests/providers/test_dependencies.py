@@ -344,6 +344,33 @@ async def test_all_questions_of_the_tree_are_asked_in_one_round_before_anything_
     }
 
 
+async def test_functions_of_one_name_ask_their_own_questions() -> None:
+    def asking(message: str) -> Any:
+        def confirm(sure: Annotated[str, Elicit(message)]) -> str:
+            return sure
+
+        return confirm
+
+    one, other = asking("Delete a?"), asking("Delete b?")
+    registry = Registry()
+
+    @registry.tool
+    def delete(
+        a: Annotated[str, Depends(one)],
+        b: Annotated[str, Depends(other)],
+        again: Annotated[str, Depends(one, cache=False)],
+    ) -> str:
+        return f"{a} {b} {again}"
+
+    def answer(key: str, question: Elicit) -> Reply:
+        return Reply("accept", question.type(question.message))
+
+    source = Source(answer)
+    assert text(await call(registry, source)) == "Delete a? Delete b? Delete a?"
+    (asked,) = source.rounds
+    assert list(asked) == ["confirm.sure", "confirm-2.sure"]
+
+
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 async def test_declining_gives_none_where_the_type_admits_it(action: Any) -> None:
     registry = Registry()

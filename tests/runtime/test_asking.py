@@ -24,10 +24,13 @@ from mcpcore import (
     Server,
     SyncContext,
     TextContent,
+    ToolError,
 )
 from mcpcore.abc import ChannelInfo
 from mcpcore.exceptions import RemoteProtocolError
 from mcpcore.limits import Limits
+from mcpcore.runtime.middleware import Next
+from mcpcore.runtime.request import Message
 from mcpcore.transports.memory import memory_pair
 from mcpcore.types.elicitation import ElicitParams, ElicitResult
 from mcpcore.types.roots import Root
@@ -632,6 +635,89 @@ async def test_questions_one_after_another_make_a_round_each_and_keep_earlier_an
         async with client(server, era, elicitation=lambda params: {"name": next(names), "seats": 1}) as connection:
             assert (await connection.call_tool("three_times")).text == "Ada Bob Eve"
     assert server.secret_runs == (1 if era == "legacy" else 4)  # type: ignore[attr-defined]
+
+
+@ERAS
+async def test_a_key_names_one_question_so_that_no_answer_counts_for_another(era: str) -> None:
+    server = Server("keys")
+    yes = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}
+
+    @server.tool
+    async def delete(ctx: Context) -> str:
+        first = await ctx.elicit("Delete a?", yes, key="sure")
+        second = await ctx.elicit("Delete b?", yes, key="sure")
+        return f"deleted {first.accepted} {second.accepted}"
+
+    @server.tool
+    async def by_parameter(sure: Annotated[bool, Elicit("Delete a?")], ctx: Context) -> str:
+        await ctx.ask(sure=Elicit("Delete b?", yes))
+        return f"deleted {sure}"
+
+    asked: list[str] = []
+
+    def elicitation(params: ElicitParams) -> Any:
+        asked.append(params.message)
+        return dict.fromkeys((params.requested_schema or {})["properties"], True)
+
+    with anyio.fail_after(5):
+        async with client(server, era, elicitation=elicitation) as connection:
+            for tool in ("delete", "by_parameter"):
+                result = await connection.call_tool(tool)
+                assert result.is_error and "'sure' is the key of two questions" in result.text
+    assert asked == ["Delete a?", "Delete a?"]
+
+
+@ERAS
+async def test_a_handler_that_middleware_runs_twice_asks_the_same_questions_again(era: str) -> None:
+    async def try_again(message: Message, call_next: Next) -> Any:
+        result = await call_next(message)
+        return await call_next(message) if isinstance(result, CallToolResult) and result.is_error else result
+
+    server = Server("trying again", middleware=[try_again])
+    runs: list[str] = []
+
+    @server.tool
+    async def flaky(ctx: Context) -> str:
+        reply = await ctx.elicit("How many seats?", Booking)
+        named = await ctx.elicit("And for whom?", Booking, key="whom")
+        runs.append("run")
+        if len(runs) == 1:
+            raise ToolError("not yet")
+        return f"{reply.action} {named.action}"
+
+    asked: list[str] = []
+
+    def elicitation(params: ElicitParams) -> Any:
+        asked.append(params.message)
+        return accept(params)
+
+    with anyio.fail_after(5):
+        async with client(server, era, elicitation=elicitation) as connection:
+            assert (await connection.call_tool("flaky")).text == "accept accept"
+    questions = ["How many seats?", "And for whom?"]
+    assert asked == (questions if era == "modern" else questions * 2)
+
+
+@ERAS
+async def test_a_form_without_a_message_asks_in_general_words(era: str) -> None:
+    server = Server("speechless")
+
+    @server.tool
+    async def ask(sure: Annotated[bool, Elicit("")], ctx: Context) -> str:
+        await ctx.elicit("", Booking)
+        await ctx.ask(it=Elicit("", Booking))
+        return "asked"
+
+    asked: list[str] = []
+
+    def elicitation(params: ElicitParams) -> Any:
+        asked.append(params.message)
+        return {"sure": True} if len(asked) == 1 else accept(params)
+
+    with anyio.fail_after(5):
+        async with client(server, era, elicitation=elicitation) as connection:
+            assert (await connection.call_tool("ask")).text == "asked"
+    assert asked == ["Please provide the required information."] * 3
 
 
 @ERAS
