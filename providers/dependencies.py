@@ -15,7 +15,7 @@ from contextlib import (
 from functools import partial
 from typing import Any, Final, get_origin
 
-from msgspec import Struct, defstruct
+from msgspec import Struct, defstruct, structs
 
 from mcpcore.exceptions import CapabilityError, DefinitionError, McpError, ToolError
 from mcpcore.providers.forms import form_schema
@@ -256,7 +256,7 @@ class _Wiring:
         if elicit.url is not None:
             if elicit.type is not bool:
                 raise DefinitionError(f"{where}: a visit to a URL is answered by yes or no; annotate bool")
-            return Question(Elicit(elicit.message, url=elicit.url), None, optional, self.kind)
+            return Question(structs.replace(elicit, type=None), None, optional, self.kind)
         is_record = value_codec(elicit.type, mode="input").schema.get("type") == "object"
         record = elicit.type if is_record else defstruct("Answer", [(name, elicit.type)])
         try:

@@ -143,7 +143,7 @@ class Depends(Struct, frozen=True):
 class Elicit(Struct, frozen=True):
     """A question to the user, for ``ctx.ask`` or as ``Annotated[bool, Elicit("Delete it?")]``.
 
-    As a parameter it is answered before the body runs. Declining gives None where the parameter's type admits it,
+    As a parameter it is answered before the body runs. Declining gives None where the parameter's type or default is None,
     otherwise the call fails.
 
     Args:

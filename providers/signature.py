@@ -183,9 +183,14 @@ def inspect_callable(
         elif depends := _last(metadata, Depends):
             dependencies[name] = depends
         elif question := _last(metadata, Elicit):
-            questions[name] = Elicit(question.message, _without(Elicit, tp, metadata), question.url)
-            if admits_none:
+            questions[name] = structs.replace(question, type=_without(Elicit, tp, metadata))
+            if admits_none or parameter.default is None:
                 optional.add(name)
+            elif parameter.default is not _EMPTY:
+                raise DefinitionError(
+                    f"{where}: parameter {name!r} is asked for, and its default would never be used. Leave it out, or "
+                    "admit None, which is passed when the user does not answer."
+                )
         else:
             try:
                 fields.append(read_field(parameter, annotation, metadata, docstring.parameters.get(name), rename))

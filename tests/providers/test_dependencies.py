@@ -372,13 +372,19 @@ async def test_functions_of_one_name_ask_their_own_questions() -> None:
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_declining_gives_none_where_the_type_admits_it(action: Any) -> None:
+@pytest.mark.parametrize(
+    "annotation",
+    [Annotated[bool | None, Elicit("Sure?")], Annotated[bool, Elicit("Sure?")]],
+    ids=["admits", "defaults to"],
+)
+async def test_declining_gives_none_where_the_type_admits_it_or_the_default_is(action: Any, annotation: Any) -> None:
     registry = Registry()
 
-    @registry.tool
-    async def ask(sure: Annotated[bool | None, Elicit("Sure?")]) -> str:
+    async def ask(sure: Any = None) -> str:
         return repr(sure)
 
+    ask.__annotations__["sure"] = annotation
+    registry.tool(ask)
     assert text(await call(registry, Source(lambda key, question: Reply(action)))) == "None"
 
 
@@ -415,12 +421,12 @@ async def test_a_visit_to_a_url_is_answered_by_true() -> None:
     registry = Registry()
 
     @registry.tool
-    async def pay(paid: Annotated[bool, Elicit("Pay here", url="https://pay.example")]) -> str:
+    async def pay(paid: Annotated[bool, Elicit("Pay here", url="https://pay.example", id="visit-1")]) -> str:
         return repr(paid)
 
     source = Source(lambda key, question: Reply("accept"))
     assert text(await call(registry, source)) == "True"
-    assert source.rounds == [{"paid": Elicit("Pay here", url="https://pay.example")}]
+    assert source.rounds == [{"paid": Elicit("Pay here", url="https://pay.example", id="visit-1")}]
 
 
 async def test_without_a_client_a_question_is_a_tool_error() -> None:
