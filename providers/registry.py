@@ -18,6 +18,7 @@ from mcpcore.providers.declarations import (
     CompleteOptions,
     Declaration,
     F,
+    PromptDeclaration,
     PromptOptions,
     ResourceOptions,
     ToolDeclaration,
@@ -65,6 +66,7 @@ _LISTS: Final[dict[Kind, str]] = {
     "prompt": "prompts",
 }
 
+_UNSAID: Final = (ToolDeclaration(), PromptDeclaration())
 H = TypeVar("H", bound=Handler)
 _ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 
@@ -146,6 +148,8 @@ class Registry:
     def tool(self, *args: Any, **options: Any) -> Any:
         """Register a function as a tool, in the five forms of `mcpcore.tool`, and return it as it was.
 
+        Where nothing else is said, what `mcpcore.tool` declared on the function holds.
+
         Raises:
             DefinitionError: It cannot be a tool as it is written.
             DuplicateName: There is a tool of that name.
@@ -166,7 +170,7 @@ class Registry:
     @overload
     def prompt(self, name: str | None = None, **options: Unpack[PromptOptions]) -> Callable[[F], F]: ...
     def prompt(self, *args: Any, **options: Any) -> Any:
-        """Register a function as a prompt, in the five forms of `mcpcore.prompt`. Raises as `tool`."""
+        """Register a function as a prompt, in the five forms of `mcpcore.prompt`. Declarations and errors as for `tool`."""
         return read_decorator("prompt", args, options, self._register)
 
     @overload
@@ -180,14 +184,9 @@ class Registry:
     def add_tool(self, function: Any, name: str | None = None, **options: Unpack[ToolOptions]) -> ToolHandler | None:
         """Register a function as a tool and return its handler; None when it is not taken. Raises as `tool`.
 
-        With neither a name nor options, what `mcpcore.tool` declared on the function holds.
+        Where nothing else is said, what `mcpcore.tool` declared on the function holds.
         """
-        declared = next((d for d in declarations_of(function) if isinstance(d.declaration, ToolDeclaration)), None)
-        if declared is not None and name is None and not options:
-            declaration, names = declared.declaration, declared.names
-        else:
-            declaration, names = ToolDeclaration(name=name, **options), enclosing_names(function)
-        handler = make_handler(function, declaration, self.settings, names)
+        handler = self._made(function, ToolDeclaration(name=name, **options))
         accepted = self._accept([handler])
         return handler if accepted and isinstance(handler, ToolHandler) else None
 
@@ -394,7 +393,15 @@ class Registry:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _register(self, function: Any, declaration: Declaration) -> None:
-        self._accept([make_handler(function, declaration, self.settings, enclosing_names(function))])
+        self._accept([self._made(function, declaration)])
+
+    def _made(self, function: Any, declaration: Declaration) -> Handler:
+        """Return the handler for a function, by what a decorator declared on it where nothing is said now."""
+        if declaration in _UNSAID:
+            for declared in declarations_of(function):
+                if type(declared.declaration) is type(declaration):
+                    return make_handler(function, declared.declaration, self.settings, declared.names)
+        return make_handler(function, declaration, self.settings, enclosing_names(function))
 
     def _accept_and_tell(self, handlers: Sequence[Handler]) -> None:
         """Take the handlers that fit, and log how many of each kind there are now for it."""

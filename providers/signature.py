@@ -365,7 +365,7 @@ def _name(function: Any, inner: Any) -> str:
     owner = function
     for layer in layers(function):
         if isinstance(name := getattr(layer, "__name__", None), str):
-            return type(owner).__name__ if name == "__call__" else name
+            return type(getattr(layer, "__self__", owner)).__name__ if name == "__call__" else name
         owner = layer
     return str(getattr(inner, "__name__", type(function).__name__))
 

@@ -988,6 +988,50 @@ def test_add_tool_honours_what_was_declared_unless_told_otherwise() -> None:
     ]
 
 
+def test_registering_a_marked_function_directly_keeps_what_its_mark_says() -> None:
+    @tool("declared", read_only=True)
+    @prompt("asked", title="Asked")
+    def function() -> str:
+        return ""
+
+    registry = Registry()
+    registry.tool(function)
+    registry.tool()(functools.partial(function))
+    registry.tool(function, name="other")
+    registry.prompt(function)
+    assert [(each["name"], each["annotations"]["readOnlyHint"]) for each in wire(registry, "tool")] == [
+        ("declared", True),
+        ("function", False),
+        ("other", False),
+    ]
+    assert [(each["name"], each["title"]) for each in wire(registry, "prompt")] == [("asked", "Asked")]
+
+
+def test_string_annotations_of_a_marked_function_mean_what_they_meant_where_it_was_marked() -> None:
+    def make() -> Callable[..., None]:
+        Status = Literal["open", "closed"]  # the annotation mentions it
+
+        @tool
+        def function(status: "Status") -> None: ...
+
+        return function
+
+    registry = Registry()
+    registry.tool(make())
+    assert wire(registry, "tool")[0]["inputSchema"]["properties"]["status"]["enum"] == ["open", "closed"]
+
+
+def test_a_call_that_is_marked_is_named_after_its_class() -> None:
+    class Search:
+        @tool
+        def __call__(self, word: str) -> str:
+            return word
+
+    registry = Registry()
+    registry.include(Search())
+    assert names(registry) == ["Search"]
+
+
 def test_add_tool_gives_nothing_for_a_tool_that_is_not_taken() -> None:
     assert Registry("async").add_tool(nothing) is None
 
