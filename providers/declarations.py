@@ -191,7 +191,8 @@ class ResourceDeclaration(Declaration, frozen=True, kw_only=True):
 
     Args:
         uri: A URI, or a template with ``{variables}`` named like the function's parameters.
-        mime_type: ``text/plain`` where None; ``application/octet-stream`` for functions annotated ``-> bytes``.
+        mime_type: Where None, ``text/plain``, or by the return annotation: ``application/octet-stream`` for bytes,
+            ``application/json`` for records and other data.
         hints: Published as ``annotations``.
         size: Bytes, if known beforehand.
     """

@@ -23,6 +23,7 @@ from mcpcore.providers.markers import CallToolRequest, CompleteRequest, GetPromp
 from mcpcore.providers.results import (
     COMPLETIONS,
     completion_result,
+    mime_type_of,
     output_codec,
     prompt_result,
     resource_result,
@@ -183,8 +184,7 @@ class ResourceHandler(Handler):
     @property
     def mime_type(self) -> str:
         """As listed: given, else by the return annotation."""
-        is_binary = self.signature.returns in (bytes, bytearray, memoryview)
-        return self.declaration.mime_type or ("application/octet-stream" if is_binary else "text/plain")
+        return self.declaration.mime_type or mime_type_of(self.signature.returns)
 
     @property
     def annotations(self) -> Annotations | None:

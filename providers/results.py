@@ -6,15 +6,18 @@ model can read; it is never sent half.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from inspect import isclass
 from io import IOBase
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET
 
 from mcpcore.exceptions import ResourceNotFound
+from mcpcore.providers.annotations import peel
 from mcpcore.providers.encoding import EncodeError, dump
 from mcpcore.providers.failures import failed, tool_failure
 from mcpcore.providers.media import Audio, File, Image, base64_text
@@ -32,6 +35,7 @@ __all__ = [
     "assistant",
     "completion_result",
     "content_blocks",
+    "mime_type_of",
     "output_codec",
     "prompt_result",
     "resource_result",
@@ -145,6 +149,10 @@ def _is_iterator(value: Any) -> bool:
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, list | tuple)
+
+
+def _is_several(value: Any) -> bool:
+    return _is_array(value) and not hasattr(value, "_fields")  # a NamedTuple is one record
 
 
 def _holds_content(value: Any) -> bool:
@@ -263,7 +271,7 @@ def resource_result(
         raise ResourceNotFound(uri)
     if _is_iterator(value):
         value = list(value)
-    several = _is_array(value) and all(isinstance(each, _CONTENTS) for each in value)
+    several = _is_several(value) and all(isinstance(each, _CONTENTS) for each in value)
     parts: list[Any] = list(value) if several else [value]
     return ReadResourceResult([_contents(each, uri, mime_type, meta) for each in parts])
 
@@ -281,9 +289,28 @@ def _contents(value: Any, uri: str, mime_type: str | None, meta: dict[str, Any] 
         return ResourceContents(uri, mime_type or value.mime_type, blob=base64_text(value.data), meta=meta)
     if type(value) in _BINARY:
         return ResourceContents(uri, mime_type or "application/octet-stream", blob=base64_text(value), meta=meta)
-    if isinstance(value, str):
-        return ResourceContents(uri, mime_type or "text/plain", text=_text(value, None), meta=meta)
-    return ResourceContents(uri, mime_type or "application/json", text=_text(value, None), meta=meta)
+    builtins, data = dump(value)
+    if type(builtins) is str:  # an enumeration, a date, a UUID: as text, without the quotes of JSON
+        return ResourceContents(uri, mime_type or "text/plain", text=builtins, meta=meta)
+    return ResourceContents(uri, mime_type or "application/json", text=data.decode(), meta=meta)
+
+
+def mime_type_of(annotation: Any) -> str:
+    """Return the media type that the contents made of such a value will have, as far as the annotation tells."""
+    tp, _, _ = peel(annotation)
+    kind = get_origin(tp) or tp
+    if kind in _BINARY:
+        return "application/octet-stream"
+    if not isclass(kind) or issubclass(kind, (ReadResourceResult, *_CONTENTS)):
+        return "text/plain"
+    is_record = any(hasattr(kind, mark) for mark in _RECORDS)
+    if issubclass(kind, list | tuple) and not is_record:  # of texts or blobs: contents each
+        return mime_type_of((*get_args(tp), str)[0])
+    is_data = is_record or issubclass(kind, Mapping | AbstractSet) or kind in (int, float, bool)
+    return "application/json" if is_data else "text/plain"
+
+
+_RECORDS: Final = ("__struct_fields__", "__dataclass_fields__", "__attrs_attrs__", "model_fields", "_fields")
 
 
 # -- prompts -----------------------------------------------------------------------------------------------------
@@ -303,7 +330,7 @@ def prompt_result(value: Any, *, description: str | None = None) -> GetPromptRes
         return msgspec.structs.replace(value, messages=prompt_result(value.messages).messages)
     if value is None:
         raise EncodeError("a prompt returned None; return a text, a message or a list of them")
-    items: list[Any] = list(value) if _is_array(value) or _is_iterator(value) else [value]
+    items: list[Any] = list(value) if _is_several(value) or _is_iterator(value) else [value]
     return GetPromptResult([each if _is_message(each) else _message_of(each) for each in items], description)
 
 

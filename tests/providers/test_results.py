@@ -25,6 +25,7 @@ from mcpcore.providers.results import (
     assistant,
     completion_result,
     content_blocks,
+    mime_type_of,
     output_codec,
     prompt_result,
     resource_result,
@@ -862,6 +863,61 @@ def test_a_resource_has_contents(value: Any, declared: str | None, contents: Any
     assert json.loads(msgspec.json.encode(result)) == {"contents": contents}
 
 
+class Place(NamedTuple):
+    name: str
+    city: str
+
+
+class PlaceDict(TypedDict):
+    name: str
+
+
+@dataclasses.dataclass
+class PlaceClass:
+    name: str
+
+
+class PlaceModel(pydantic.BaseModel):
+    name: str
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "mime_type", "text"),
+    [
+        (str, "a", "text/plain", "a"),
+        (str | None, "a", "text/plain", "a"),
+        (Annotated[str, "note"], "a", "text/plain", "a"),
+        (list[str], ["a"], "text/plain", "a"),
+        (Status, Status.SHIPPED, "text/plain", "SHIPPED"),
+        (uuid.UUID, uuid.UUID(int=7), "text/plain", "00000000-0000-0000-0000-000000000007"),
+        (datetime.date, datetime.date(2026, 1, 31), "text/plain", "2026-01-31"),
+        (ReadResourceResult, "a", "text/plain", "a"),
+        (bytes, b"a", "application/octet-stream", None),
+        (bytes | None, b"a", "application/octet-stream", None),
+        (list[bytes], [b"a"], "application/octet-stream", None),
+        (dict[str, str], {"a": "b"}, "application/json", '{"a":"b"}'),
+        (set[str], {"a"}, "application/json", '["a"]'),
+        (int, 5, "application/json", "5"),
+        (bool, True, "application/json", "true"),
+        (list[int], [5], "application/json", "[5]"),
+        (list[Recheck], [Recheck(1, [])], "application/json", '[{"checked":1,"delivered":[]}]'),
+        (Recheck, Recheck(1, []), "application/json", '{"checked":1,"delivered":[]}'),
+        (Recheck | None, Recheck(1, []), "application/json", '{"checked":1,"delivered":[]}'),
+        (Place, Place("n", "c"), "application/json", '{"name":"n","city":"c"}'),
+        (tuple[Place, ...], (Place("n", "c"),), "application/json", '[{"name":"n","city":"c"}]'),
+        (PlaceDict, {"name": "n"}, "application/json", '{"name":"n"}'),
+        (PlaceClass, PlaceClass("n"), "application/json", '{"name":"n"}'),
+        (PlaceModel, PlaceModel(name="n"), "application/json", '{"name":"n"}'),
+    ],
+)
+def test_a_resource_is_listed_with_the_media_type_that_its_contents_have(
+    annotation: Any, value: Any, mime_type: str, text: str | None
+) -> None:
+    (contents,) = resource_result(value, uri=URI).contents
+    assert (contents.mime_type, contents.text) == (mime_type, text)
+    assert mime_type_of(annotation) == mime_type
+
+
 def test_a_result_of_a_resource_is_passed_through() -> None:
     given = ReadResourceResult([])
     assert resource_result(given, uri=URI) is given
@@ -911,6 +967,7 @@ def test_a_prompt_has_messages() -> None:
         ("user", '{"n":1}'),
     ]
     assert said(each for each in ["a"]) == [("user", "a")]
+    assert said(Place("n", "c")) == [("user", '{"name":"n","city":"c"}')]
     assert said(TextContent("t")) == [("user", "t")]
     given = GetPromptResult([])
     assert prompt_result(given, description="x") is given
