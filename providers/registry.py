@@ -38,7 +38,7 @@ from mcpcore.providers.handlers import (
 )
 from mcpcore.providers.lint import Finding, lint
 from mcpcore.providers.namespaces import below
-from mcpcore.providers.options import FLAG, check_option, one_of
+from mcpcore.providers.options import FLAG, Row, check_option, instance, one_of, or_none
 from mcpcore.providers.scanning import marked
 from mcpcore.providers.selection import Provider, ServerState, ServerType, Skipped
 from mcpcore.providers.signature import Kind
@@ -67,6 +67,10 @@ _LISTS: Final[dict[Kind, str]] = {
 }
 
 _UNSAID: Final = (ToolDeclaration(), PromptDeclaration())
+_NAMESPACE: Final[Row] = (
+    "a text of A-Z a-z 0-9 _ - .",
+    lambda value: isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9_.-]+", value) is not None,
+)
 H = TypeVar("H", bound=Handler)
 _ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 
@@ -232,12 +236,12 @@ class Registry:
             home: The server of ``other``; see `Handler.homes`.
 
         Raises:
-            DefinitionError: The namespace cannot be part of a name.
+            DefinitionError: The namespace cannot be part of a name, or ``other`` is no registry.
             DuplicateName: A name is taken.
             SkippedHandlers: Something is not taken, and ``on_skip`` is "error".
         """
-        if namespace is not None and not re.fullmatch(r"[A-Za-z0-9_.-]+", namespace):
-            raise DefinitionError(f"namespace {namespace!r}: use A-Z a-z 0-9 _ - .")
+        check_option("other", other, instance(Registry))
+        check_option("namespace", namespace, or_none(_NAMESPACE))
         own = {"type": self.settings.type, "strict_names": self.settings.strict_names}
         outer = () if home is None else (home,)
         self._accept_and_tell(

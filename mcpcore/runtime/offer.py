@@ -9,6 +9,7 @@ from msgspec import Struct
 from mcpcore.limits import Limits
 from mcpcore.protocol.mirroring import HeaderMap, header_map
 from mcpcore.protocol.server import ServerConfig
+from mcpcore.providers.options import check_options, one_of
 from mcpcore.providers.registry import Registry
 from mcpcore.types.lifecycle import Implementation, ListChangedCapability, ResourcesCapability, ServerCapabilities
 from mcpcore.versions import LEGACY_VERSIONS, MODERN_VERSIONS
@@ -26,6 +27,13 @@ class CacheHint(Struct, frozen=True):
 
     ttl_ms: int = 0
     scope: Literal["public", "private"] = "private"
+
+    def __post_init__(self) -> None:
+        check_options(
+            self,
+            ttl_ms=("a whole number of milliseconds, at least 0", lambda value: type(value) is int and value >= 0),
+            scope=one_of("private", "public"),
+        )
 
 
 class Offer:

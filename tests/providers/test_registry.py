@@ -1112,10 +1112,15 @@ def test_mounted_handlers_are_selected_by_the_registry_that_takes_them() -> None
     assert [skipped.name for skipped in root.skipped] == ["ns_nothing"]
 
 
-@pytest.mark.parametrize("namespace", ["", "a b", "a/b"])
-def test_a_namespace_is_part_of_a_name(namespace: str) -> None:
-    with pytest.raises(DefinitionError, match="namespace"):
+@pytest.mark.parametrize("namespace", ["", "a b", "a/b", 5, ["a"]])
+def test_a_namespace_is_part_of_a_name(namespace: Any) -> None:
+    with pytest.raises(DefinitionError, match=r"namespace=.*: give a text of A-Z"):
         Registry().mount(Registry(), namespace=namespace)
+
+
+def test_what_is_mounted_is_a_registry() -> None:
+    with pytest.raises(DefinitionError, match=r"other=5: give Registry\(…\)"):
+        Registry().mount(5)  # type: ignore[arg-type]  # that is the mistake
 
 
 def test_a_registry_is_mounted_and_not_included() -> None:

@@ -228,6 +228,14 @@ def test_an_option_that_makes_no_sense_is_refused_where_the_server_is_made(optio
         Server(**{"name": "x", option: value})
 
 
+@pytest.mark.parametrize(
+    "hint", [{"ttl_ms": -1}, {"ttl_ms": 0.5}, {"ttl_ms": True}, {"scope": "world"}, {"scope": None}]
+)
+def test_a_cache_hint_that_no_client_understands_is_refused(hint: Any) -> None:
+    with pytest.raises(DefinitionError, match=r"^(ttl_ms|scope)=.*: give "):
+        CacheHint(**hint)
+
+
 def test_options_of_the_registry_are_not_given_twice() -> None:
     registry = Registry(type="sync")
     assert Server("x", registry=registry).registry is registry
