@@ -736,9 +736,29 @@ def test_a_float_of_a_result_is_a_number_that_json_has(held: Any) -> None:
     assert call({"ratio": 1}, Ratio, output_schema=True)["structuredContent"] == {"ratio": 1}
 
 
-def test_a_failed_validation_does_not_quote_the_result() -> None:
-    result = call({"checked": "s3cret", "delivered": ["s3cret", 5]}, Recheck, output_schema=True)
-    assert "s3cret" not in json.dumps(result)
+class Guarded(TypedDict):
+    status: Status
+    code: Annotated[str, msgspec.Meta(pattern="^[0-9]*$", max_length=3)]
+    count: Annotated[int, msgspec.Meta(le=5)]
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+@pytest.mark.parametrize(
+    ("member", "value", "says"),
+    [
+        ("status", "s3cret", "/status: value must be one of [PENDING, PROCESSING, SHIPPED, DELIVERED, CANCELLED]"),
+        ("status", {"s3cret": "s3cret"}, "/status: object found, string expected"),
+        ("code", "s3cret", "/code: value must have at most 3 characters, /code: value must match the pattern ^[0-9]*$"),
+        ("count", "s3cret", "/count: string found, integer expected"),
+        ("count", 31337, "/count: value must be at most 5"),
+    ],
+)
+def test_a_failed_validation_does_not_quote_the_result(member: str, value: Any, says: str, by_hand: bool) -> None:
+    schema: Any = output_codec(Guarded, output_schema=True).schema(LEGACY) if by_hand else True
+    given = {"status": "SHIPPED", "code": "1", "count": 1, member: value}
+    result = call(given, Any if by_hand else Guarded, output_schema=schema)
+    assert result["content"][0]["text"].endswith(f"[{says}]")
+    assert "s3cret" not in json.dumps(result) and "31337" not in json.dumps(result)
 
 
 # -- content -----------------------------------------------------------------------------------------------------
