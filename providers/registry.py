@@ -264,7 +264,10 @@ class Registry:
 
         Raises:
             KeyError: There is none of that name.
+            ValueError: There is no such kind.
         """
+        if kind not in _LABELS:
+            raise ValueError(f"there is no kind {kind!r}; there are {', '.join(_LABELS)}")
         with self._lock:
             table = self._tables[kind]
             key = name if name in table else next((key for key, each in table.items() if each.name == name), None)
@@ -288,6 +291,8 @@ class Registry:
         lists = self._lists
         if (kind, version) in lists:
             return lists[kind, version]
+        if version not in VERSIONS:
+            raise ValueError(f"there is no revision {version!r}; there are {', '.join(VERSIONS)}")
         handlers = tuple(self._tables[kind].values())
         found = [
             handler.describe(version)

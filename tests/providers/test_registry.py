@@ -850,9 +850,12 @@ def test_a_list_is_the_same_object_until_something_changes() -> None:
     assert len(registry.list("tool", LEGACY)) == 2
 
 
-def test_there_is_no_list_of_completions() -> None:
+def test_there_is_no_list_of_completions_and_none_for_revisions_that_do_not_exist() -> None:
     with pytest.raises(ValueError, match="tool, resource, template, prompt"):
         Registry().list("completion", LEGACY)
+    for ask in (Registry().snapshot, Registry().cost, functools.partial(Registry().list, "tool")):
+        with pytest.raises(ValueError, match=f"no revision '2025-6-18'; there are {', '.join(VERSIONS)}"):
+            ask("2025-6-18")
 
 
 def test_fixed_resources_come_before_templates_and_templates_in_order() -> None:
@@ -1041,6 +1044,9 @@ def test_removing_what_is_not_there_names_what_is() -> None:
     registry.tool(nothing, name="here")
     with pytest.raises(KeyError, match="there are: here"):
         registry.remove("tool", "gone")
+    with pytest.raises(ValueError, match="there are tool, resource, template, prompt, completion"):
+        registry.remove("tools", "here")  # type: ignore[arg-type]  # that is the mistake
+    assert names(registry) == ["here"]
 
 
 # -- mounting ------------------------------------------------------------------------------------------------------
