@@ -57,9 +57,15 @@ class TransportContext(Mapping[str, Any]):
 
     def __init__(self, request: Request) -> None:
         self._scope = request.scope
+        self._id = request.id
         names = ("transport", "headers", "peer", "principal", "session_id")
         known = {name: getattr(self._scope, name) for name in names}
         self._known = {name: value for name, value in known.items() if value is not None}
+
+    @property
+    def request_id(self) -> int | str:
+        """The id that the client gave the request. No transport vouches for it, so the mapping does not have it."""
+        return self._id
 
     @property
     def transport(self) -> str:
@@ -432,7 +438,13 @@ class Context(_View[Awaitable[None]]):
 
         Returns:
             The answers by name: `ElicitReply`, `CreateMessageResult`, or a list of `Root`.
+
+        Raises:
+            TypeError: Something is no question.
         """
+        for name, question in questions.items():
+            if not isinstance(question, Elicit | Sample | Roots):  # pyright: ignore[reportUnnecessaryIsInstance]  # a text
+                raise TypeError(f"{name}={question!r} is no question: give Elicit(…), Sample(…) or Roots()")
         return await self._request.ask(questions)
 
     async def _ask(self, kind: str, key: str | None, question: Question) -> Any:

@@ -322,6 +322,68 @@ async def test_the_clients_model_is_asked(era: str) -> None:
 
 
 @ERAS
+async def test_a_question_for_the_model_is_sent_with_a_limit_and_without_the_callers_progress_token(era: str) -> None:
+    server = Server("sampling")
+
+    @server.tool
+    async def think(ctx: Context) -> str:
+        assert ctx.progress_token == "t"
+        await ctx.sample("What?")
+        return "thought"
+
+    with anyio.fail_after(5):
+        async with connected(server) as peer:
+            if era == "legacy":
+                await peer.initialize(sampling={})
+                await peer.start("tools/call", {"name": "think"}, era="2025-11-25", progressToken="t")
+                question = await peer.receive()
+            else:
+                declared = {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}
+                answer = await peer.call("think", {}, progressToken="t", **declared)
+                question = answer["result"]["inputRequests"]["sample-1"]
+    assert question["method"] == "sampling/createMessage"
+    assert question["params"] == {
+        "messages": [{"role": "user", "content": {"type": "text", "text": "What?"}}],
+        "maxTokens": 500,
+    }
+
+
+@ERAS
+async def test_what_is_no_question_or_cannot_be_asked_fails_its_own_call_only(era: str) -> None:
+    server = Server("careless")
+    no_number: Any = "many"
+    text: Any = "What is your name?"
+
+    @server.tool
+    async def malformed(ctx: Context) -> str:
+        await ctx.sample("What?", max_tokens=no_number)
+        return "never"
+
+    @server.tool
+    async def no_question(ctx: Context) -> str:
+        await ctx.ask(name=text)
+        return "never"
+
+    @server.tool
+    async def fine() -> str:
+        return "fine"
+
+    def sampling(params: CreateMessageParams) -> Any:
+        raise AssertionError("nothing is asked")
+
+    with anyio.fail_after(5):
+        async with client(server, era, sampling=sampling, roots=["file:///a"]) as connection:
+            result = await connection.call_tool("no_question")
+            assert result.is_error and "name='What is your name?' is no question: give Elicit(…)" in result.text
+            if era == "legacy":
+                assert (await connection.call_tool("malformed")).is_error
+            else:
+                with pytest.raises(PeerError, match="Internal error"):
+                    await connection.call_tool("malformed")
+            assert (await connection.call_tool("fine")).text == "fine"
+
+
+@ERAS
 async def test_a_text_is_answer_enough_for_a_model(era: str) -> None:
     with anyio.fail_after(5):
         async with client(make_server(), era, sampling=lambda params: "Paris") as connection:

@@ -103,6 +103,7 @@ async def test_the_session_is_named_where_there_is_one(era: Any, over: str) -> N
     @server.tool
     async def named(ctx: Context, where: TransportContext) -> bool:
         assert ctx.session_id == where.session_id == where.get("session_id")
+        assert ctx.request_id == where.request_id and "request_id" not in where
         return ctx.session_id is not None
 
     with anyio.fail_after(10):
