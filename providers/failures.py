@@ -49,7 +49,8 @@ def tool_failure(
 ) -> CallToolResult:
     """Return the result of a tool that raised ``exc``, and log it.
 
-    An `ExceptionGroup` stands for its only member, or for the first `McpError` in it.
+    An `ExceptionGroup` stands for its only member, or for the first `McpError` in it, else the first `ToolError`; the others
+    of several are logged.
 
     Args:
         tool, function: The published name, and the name that the first line of the text gives.
@@ -65,7 +66,8 @@ def tool_failure(
     """
     if not all(isinstance(each, Exception | SystemExit) for each in _leaves(exc)):
         raise exc
-    found = outstanding(exc, raises)
+    found = outstanding(exc, (*raises, ToolError))
+    _log_others(exc, found, f"tool {tool!r}")
     if isinstance(found, McpError | InsufficientScope):
         _logger.info("tool %r answered with %s: %s", tool, type(found).__name__, found)
         raise found
@@ -113,6 +115,7 @@ def request_failure(exc: BaseException, *, handler: str, version: str) -> NoRetu
     if not all(isinstance(each, Exception | SystemExit) for each in _leaves(exc)):
         raise exc
     found = outstanding(exc, (ResourceNotFound,))
+    _log_others(exc, found, handler)
     if isinstance(found, McpError | ResourceNotFound | InsufficientScope):
         raise found
     if isinstance(found, CapabilityError):
@@ -136,6 +139,12 @@ def outstanding(exc: BaseException, raises: tuple[type[BaseException], ...] = ()
         return leaves[0]
     telling = (McpError, InsufficientScope, *raises)
     return next((each for kind in telling for each in leaves if isinstance(each, kind)), exc)
+
+
+def _log_others(exc: BaseException, found: BaseException, handler: str) -> None:
+    """Log a group of which only ``found`` is answered, because the others may be what nobody foresaw."""
+    if found is not exc and len(list(_leaves(exc))) > 1:
+        _logger.error("%s failed in several ways, of which one is answered", handler, exc_info=exc)
 
 
 def _message(exc: BaseException) -> str:

@@ -225,6 +225,36 @@ def test_a_group_stands_for_the_member_that_tells_most() -> None:
     assert outstanding(ordinary, (ValueError,)) is one
 
 
+@pytest.mark.parametrize(
+    ("members", "answered"),
+    [
+        ([ToolError("for the model"), OSError("db-7 is down")], "Error invoking method: f\nfor the model"),
+        (
+            [OSError("db-7 is down"), ExceptionGroup("h", [ToolError("one"), ToolError("two")])],
+            "Error invoking method: f\none",
+        ),
+        ([ToolError("for the model"), OSError("db-7 is down"), McpError(-1, "hard")], McpError),
+        ([ToolError("for the model"), OSError("db-7 is down"), PaymentDown()], McpError),
+    ],
+)
+def test_of_a_group_one_is_answered_and_all_are_logged(
+    members: Any, answered: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    group = ExceptionGroup("g", members)
+    if isinstance(answered, str):
+        assert text(group, raises=(PaymentDown,)) == answered
+    else:
+        with pytest.raises(answered):
+            answer(group, raises=(PaymentDown,))
+    assert "tool 'pay' failed in several ways" in caplog.text and "db-7 is down" in caplog.text
+    caplog.clear()
+    with pytest.raises(ResourceNotFound):
+        request_failure(
+            ExceptionGroup("g", [OSError("db-7 is down"), ResourceNotFound("x://a")]), handler="h", version=LEGACY
+        )
+    assert "db-7 is down" in caplog.text
+
+
 def test_a_failed_result_is_an_error_of_one_text() -> None:
     assert failed("a") == CallToolResult([TextContent("a")], is_error=True)
 

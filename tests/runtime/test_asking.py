@@ -338,7 +338,7 @@ async def test_a_question_for_the_model_is_sent_with_a_limit_and_without_the_cal
                 await peer.start("tools/call", {"name": "think"}, era="2025-11-25", progressToken="t")
                 question = await peer.receive()
             else:
-                declared = {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}
+                declared: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}
                 answer = await peer.call("think", {}, progressToken="t", **declared)
                 question = answer["result"]["inputRequests"]["sample-1"]
     assert question["method"] == "sampling/createMessage"
