@@ -5,7 +5,7 @@ import contextlib
 import contextvars
 import gc
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,10 +19,13 @@ from mcpcore import (
     Client,
     ConnectionLost,
     Context,
+    Elicit,
     OutputValidationError,
     PeerError,
     RequestTimeout,
     ResourceLink,
+    Roots,
+    Sample,
     Server,
     TextContent,
     ToolResult,
@@ -431,6 +434,58 @@ async def test_a_client_answers_only_what_it_has_something_for() -> None:
             await client.notify_roots_changed()
     assert answers["s"]["error"]["code"] == -32601 and answers["x"]["error"]["code"] == -32601
     assert answers["r"]["result"] == {"roots": [{"uri": "file:///a"}]} and answers["p"]["result"] == {}
+
+
+def in_colour(colour: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    async def coloured(*args: Any) -> Any:
+        await anyio.lowlevel.checkpoint()
+        return function(*args)
+
+    return function if colour == "def" else coloured
+
+
+@ERAS
+@pytest.mark.parametrize("colour", ["def", "async def"])
+async def test_what_a_client_answers_and_hears_with_may_be_of_either_colour(era: Any, colour: str) -> None:
+    server, heard = Server("asking"), list[Any]()
+    server.prompt(lambda: "x", name="p")
+
+    @server.tool
+    async def ask(ctx: Context) -> str:
+        answers = await ctx.ask(
+            user=Elicit("Sure?", {"type": "object", "properties": {"x": {"type": "string"}}}),
+            text=Sample("Hi"),
+            at=Roots(),
+        )
+        await ctx.progress(1, total=2, message="half")
+        await ctx.log("warning", {"a": 1}, logger="l")
+        return f"{answers['user'].value} {answers['text'].content.text} {answers['at'][0].uri}"
+
+    def hear(*what: Any) -> None:
+        heard.append(what)
+
+    answering: dict[str, Callable[..., Any]] = {
+        "elicitation": lambda params: {"x": params.message},
+        "sampling": lambda params: "said",
+        "roots": lambda: ["file:///r"],
+        "on_progress": hear,
+        "on_log": lambda params: hear(params.level, params.logger, params.data),
+        "on_notification": lambda method, params: hear(method),
+    }
+    coloured: Any = {name: in_colour(colour, function) for name, function in answering.items()}
+    with anyio.fail_after(5):
+        async with Client(server, eras=(era,), **coloured) as client:
+            await client.set_log_level("debug")
+            assert (await client.call_tool("ask")).text == "{'x': 'Sure?'} said file:///r"
+            async with client.listen(prompts=True) as changes:
+                server.prompt(lambda: "x", name="q")
+                async for _ in changes:
+                    break
+    assert sorted(heard, key=repr) == [
+        ("notifications/prompts/list_changed",),
+        ("warning", "l", {"a": 1}),
+        (1.0, 2.0, "half"),
+    ]
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
