@@ -248,7 +248,7 @@ class Registry:
             [
                 make_handler(
                     handler.function,
-                    below(handler, namespace) if namespace else handler.declaration,
+                    replace(below(handler, namespace) if namespace else handler.declaration, meta=handler.meta),
                     replace(handler.settings, **own, homes=(*outer, *handler.homes)),
                     handler.names,
                 )

@@ -745,7 +745,12 @@ def test_meta_is_asked_for_once_and_may_be_nothing() -> None:
     registry.tool(nothing, meta=provider)
     assert "_meta" not in wire(registry, "tool")[0]
     assert "_meta" not in wire(registry, "tool", MODERN)[0]
+    Registry().mount(registry)
     assert asked == [1]
+    outer = Registry()
+    registry.prompt(nothing, meta=lambda: {"k": len(asked)})
+    outer.mount(registry, namespace="in")
+    assert wire(outer, "prompt")[0]["_meta"] == {"k": 1}
 
 
 def test_what_becomes_of_a_mapping_later_is_not_published() -> None:
