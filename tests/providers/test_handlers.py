@@ -814,20 +814,36 @@ async def test_a_completion_is_asked_for_no_more_items_than_can_be_sent(
 
 
 @pytest.mark.anyio
-async def test_a_generator_is_closed_where_its_notification_fails() -> None:
+@pytest.mark.parametrize("form", ["def", "async def"])
+async def test_a_generator_is_closed_where_its_notification_fails(form: str) -> None:
     closed: list[str] = []
-    registry = Registry()
+    held: list[Any] = []  # so that nothing but closing closes it
 
-    @registry.tool
-    async def f() -> AsyncIterator[Any]:
+    def now() -> Iterator[Any]:
         try:
             yield Progress(1)
         finally:
             closed.append("closed")
 
+    async def later() -> AsyncIterator[Any]:
+        try:
+            yield Progress(1)
+        finally:
+            closed.append("closed")
+
+    @functools.wraps(now if form == "def" else later)
+    def f() -> Any:
+        held.append(now() if form == "def" else later())
+        return held[0]
+
+    registry = Registry()
+    registry.tool(f, name="f")
+
     class Broken(Source):
         def notify(self, item: Progress | Log, /) -> None:
             raise RuntimeError("nobody listens")
+
+        notify_from_thread = notify
 
     assert (await run(only(registry), PARAMS["tool"](None), Broken())).is_error
     assert closed == ["closed"]

@@ -663,9 +663,10 @@ async def test_a_lenient_client_only_warns(caplog: pytest.LogCaptureFixture) -> 
 class Changing:
     """A server that lists its tool with a schema and a hint, then with others; and that counts what it is asked."""
 
-    def __init__(self, *, lists: int = 9) -> None:
+    def __init__(self, *, lists: int = 9, changes_meanwhile: bool = False) -> None:
         self.asked: list[str] = []
         self.lists = lists
+        self.changes_meanwhile = changes_meanwhile
 
     async def play(self, peer: Peer) -> None:
         while True:
@@ -681,6 +682,8 @@ class Changing:
             elif method == "tools/list" and self.asked.count(method) > self.lists:
                 answer = {"error": {"code": -32603, "message": "no list today"}}
             elif method == "tools/list":
+                if self.changes_meanwhile and self.asked.count(method) == 1:
+                    await peer.send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
                 kind = "integer" if self.asked.count(method) == 1 else "string"
                 schema = {"type": "object", "properties": {"n": {"type": kind}}}
                 hints = {"readOnlyHint": kind == "integer"}
@@ -723,6 +726,15 @@ async def test_when_the_tools_have_changed_they_are_listed_again_before_the_next
 async def refused(client: Client) -> None:
     with pytest.raises(OutputValidationError, match="/n: integer found, string expected"):
         await client.call_tool("t")
+
+
+async def test_a_list_that_was_under_way_when_the_tools_changed_is_not_believed() -> None:
+    changing = Changing(changes_meanwhile=True)
+    with anyio.fail_after(5):
+        async with Client(Scripted(changing.play), eras=("legacy",)) as client:
+            await client.list_tools()
+            await refused(client)
+    assert changing.asked.count("tools/list") == 2
 
 
 async def test_where_changed_tools_cannot_be_listed_calls_go_on_unchecked(caplog: pytest.LogCaptureFixture) -> None:
