@@ -554,7 +554,7 @@ async def test_calls_that_ask_at_the_same_time_get_their_own_answers(over: str) 
         return {"echo": params.message}
 
     results: dict[str, str] = {}
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with reached(server, over) as target, client(target, "legacy", elicitation=elicitation) as connection:
 
             async def call(tool: str, name: str) -> None:
