@@ -121,6 +121,13 @@ _BASES: Final[dict[type, Callable[[Any], Any]]] = {str: str.__str__, int: int.__
 _COLLECTIONS: Final = (Sequence, ValuesView, Iterator)
 
 
+_ADVICE: Final = {
+    "__aiter__": "; a function that returns one is annotated '-> AsyncIterator[…]'",
+    "__await__": "; await it first",
+    "to_content": "; it stands alone or in a list, not inside of data",
+}
+
+
 def _way(kind: type[Any]) -> _Way:
     """Return how instances of ``kind`` are written."""
     whole = hasattr(kind, "__index__")  # the whole numbers of numpy
@@ -150,7 +157,8 @@ def _way(kind: type[Any]) -> _Way:
         return lambda writer, value: str(value)
     if whole:
         return lambda writer, value: index(value)
-    raise EncodeError(f"a value of type {kind.__name__} has no form in JSON")
+    advice = next((words for method, words in _ADVICE.items() if hasattr(kind, method)), "")
+    raise EncodeError(f"a value of type {kind.__name__} has no form in JSON{advice}")
 
 
 def _members(writer: _Writer, value: Any, shape: ClassShape) -> dict[str, Any]:

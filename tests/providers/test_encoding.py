@@ -10,7 +10,7 @@ import pathlib
 import threading
 import types
 import uuid
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, NamedTuple
 
 import attrs
@@ -20,6 +20,7 @@ import pytest
 from msgspec import UNSET, Struct, UnsetType
 
 from mcpcore.providers.encoding import EncodeError, check_finite, dump, dump_plain, to_json
+from mcpcore.providers.media import Image
 
 
 class Colour(enum.Enum):
@@ -206,6 +207,25 @@ class Hostile:
 def test_a_value_without_json_form_is_refused(value: Any) -> None:
     with pytest.raises(EncodeError):
         dump(value)
+
+
+async def forgotten() -> None: ...
+
+
+async def numbers() -> AsyncIterator[int]:
+    yield 1
+
+
+def test_what_is_not_data_yet_is_refused_with_what_would_make_it_some() -> None:
+    coroutine = forgotten()
+    for value, words in (
+        (numbers(), "-> AsyncIterator"),
+        ({"a": coroutine}, "await it first"),
+        ({"a": Image(b"GIF89a")}, "stands alone or in a list"),
+    ):
+        with pytest.raises(EncodeError, match=words):
+            dump(value)
+    coroutine.close()
 
 
 def test_an_open_file_is_not_taken_for_its_lines(tmp_path: pathlib.Path) -> None:
