@@ -5,16 +5,15 @@ object it serves can be opened in one task and closed from another, in any order
 """
 
 import contextvars
-import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import anyio
 
-from mcpcore._wakeup import asyncio_loop
+from mcpcore._tasks import start_task
 
-__all__ = ["Background", "start_task", "unwrap"]
+__all__ = ["Background", "unwrap"]
 
 _inside: Final[contextvars.ContextVar[tuple["Background", ...]]] = contextvars.ContextVar("mcpcore.background")
 
@@ -80,17 +79,3 @@ def unwrap(error: BaseException) -> BaseException:
         elif type(first).__name__ not in ("CancelledError", "Cancelled"):  # of asyncio and trio, also after their end
             return first
     return error
-
-
-_tasks: set[Any] = set()  # the event loop itself holds tasks weakly
-
-
-def start_task(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run ``function`` as a task that is nobody's child. It must not raise."""
-    loop = asyncio_loop()
-    if loop is None:
-        sys.modules["trio"].lowlevel.spawn_system_task(function, context=contextvars.copy_context())
-        return
-    task = loop.create_task(function())
-    _tasks.add(task)
-    task.add_done_callback(_tasks.discard)

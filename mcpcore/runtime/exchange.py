@@ -15,12 +15,12 @@ from typing import Any, Final
 
 import anyio
 
+from mcpcore._tasks import start_task
 from mcpcore.abc import OneShotChannel, Outlet
 from mcpcore.limits import Limits
 from mcpcore.protocol.connection import Connection
 from mcpcore.protocol.events import Event, RequestReceived
 from mcpcore.runtime.admission import Admission
-from mcpcore.runtime.background import start_task
 from mcpcore.runtime.conversation import Conversation, Handle, Turn
 from mcpcore.types.jsonrpc import INTERNAL_ERROR, ErrorData, RequestId
 

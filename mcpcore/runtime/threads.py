@@ -17,8 +17,8 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
+from mcpcore._tasks import start_task
 from mcpcore._wakeup import Wakeup, asyncio_loop
-from mcpcore.runtime.background import start_task
 
 __all__ = ["Threads"]
 

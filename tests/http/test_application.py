@@ -199,7 +199,7 @@ async def test_the_lifespan_is_left_once_whatever_comes_while_a_server_ends_and_
 @both_apps
 async def test_draining_from_two_places_at_once_is_draining(make_app: Make) -> None:
     app = make_app(World().server)
-    with anyio.fail_after(1):
+    with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.drain)
             tasks.start_soon(app.aclose)

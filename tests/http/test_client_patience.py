@@ -83,7 +83,7 @@ async def test_who_has_to_wait_for_long_is_told_at_once() -> None:
 
 
 async def test_waiting_counts_as_time_for_the_answer() -> None:
-    async with serve(modern({"tools/list": refusal(503, "9")})) as peer, Client(peer.url, timeout=0.05) as client:
+    async with serve(modern({"tools/list": refusal(503, "9")})) as peer, Client(peer.url, timeout=0.5) as client:
         with anyio.fail_after(5), pytest.raises(TimeoutError):
             await client.list_tools()
         assert len(peer.of("tools/list")) == 1

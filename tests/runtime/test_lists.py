@@ -450,7 +450,7 @@ async def test_a_server_that_refuses_or_does_not_answer_a_subscription_is_told_a
                 await peer.send({"jsonrpc": "2.0", "id": message["id"]} | answer)
 
     with anyio.fail_after(5):
-        async with Client(Scripted(play), timeout=0.05) as client:
+        async with Client(Scripted(play), timeout=0.5) as client:
             with pytest.raises(PeerError, match="Too many"):
                 async with client.listen(tools=True):
                     pytest.fail("must not be granted")

@@ -4,9 +4,10 @@ The head is held back until the first message is known. A request that is answer
 fits the answer; a notification or a request that has to go out first makes the response a stream.
 
 What is put in keeps its order from then on and never waits. Writing is apart from that, because it may have to wait for the
-client: whoever put something in flushes it, or else the task that watches the response does.
+client: whoever put something in flushes it, or has a task do so that waits for nothing else.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final
 
@@ -14,11 +15,14 @@ import anyio
 import anyio.lowlevel
 import msgspec
 
+from mcpcore._tasks import start_task
 from mcpcore.protocol.framing import encode_comment, encode_event
 from mcpcore.protocol.messages import Kind, Outgoing
 from mcpcore.types.jsonrpc import INTERNAL_ERROR, ErrorData
 
 __all__ = ["SSE_HEADERS", "Receive", "Response", "Send", "respond", "retry_after"]
+
+logger = logging.getLogger("mcpcore.transports.http")
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -103,7 +107,9 @@ class Response:
         self._is_complete = False
         self._is_held = False
         self._is_writing = False
+        self._is_due = False  # a task is about to write
         self._written: anyio.Event | None = None
+        self._written_at = 0.0  # seconds of the event loop's clock
         self._wake: Callable[[], None] = _nothing
 
     # -- what goes in ----------------------------------------------------------------------------------------------
@@ -228,6 +234,8 @@ class Response:
         body, self._body, self.queued_bytes = b"".join(self._body), [], 0
         self._is_complete = self.is_over
         await self._send({"type": "http.response.body", "body": body, "more_body": not self._is_complete})
+        if not self._is_complete:
+            self._written_at = anyio.current_time()
 
     def lose(self) -> None:
         """Take note that the client has gone. What it has not got is forgotten."""
@@ -239,25 +247,40 @@ class Response:
         self.queued_bytes = 0
 
     def wake(self) -> None:
-        """Have the task that watches the response write what waits: nobody else should wait for its client."""
-        self._wake()
+        """Have what waits written soon: nobody should wait for the client of another."""
+        if self.is_over:
+            self._wake()
+        elif not self._is_due:
+            self._is_due = True
+            start_task(self._flush_soon)
+
+    async def _flush_soon(self) -> None:
+        self._is_due = False
+        try:
+            await self.flush()
+        except Exception:
+            logger.exception("an event could not be written; its stream is given up")
+            self.lose()
+            self._wake()
 
     async def watch(self, receive: Receive, silence: float) -> None:
-        """Wait until the response is over or its client has gone; meanwhile, write what others leave to be written.
+        """Wait until the response is over or its client has gone, and write what was there before.
 
         Args:
             receive: The ASGI application's.
             silence: Seconds of silence after which a comment keeps the response alive.
         """
+        self._written_at = anyio.current_time()
         while not self._is_complete:
-            with anyio.CancelScope(deadline=anyio.current_time() + silence) as scope:
+            with anyio.CancelScope(deadline=self._written_at + silence) as scope:
                 self._wake = scope.cancel
                 if not self.has_output and not self.is_over:
                     while (await receive())["type"] != "http.disconnect":
                         await anyio.lowlevel.checkpoint()  # some servers repeat the end of the body, again and again
                     self.lose()
                     return
-            if self._events and not self.has_output and not self.is_over:
+            is_silent = anyio.current_time() >= self._written_at + silence
+            if is_silent and self._events and not self.has_output and not self.is_over:
                 self.begin()
                 self._add(encode_comment())
             with anyio.CancelScope(shield=True):
