@@ -23,6 +23,7 @@ from mcpcore.providers.encoding import EncodeError, dump, dump_plain
 from mcpcore.providers.nodes import Mismatch, Node, admits, document, has_decimals, is_exact, is_plain
 from mcpcore.providers.type_reader import TypeReader, shown_default
 from mcpcore.providers.validation import Validator, check_schema, join_errors, json_type, pointer, scalar_text
+from mcpcore.types.header_map import header_map
 from mcpcore.types.jsonrpc import INVALID_PARAMS, PARSE_ERROR
 
 __all__ = [
@@ -154,10 +155,6 @@ def _check_literal(schema: Schema, parameters: Sequence[_Parameter]) -> None:
 
 def _check_headers(schema: Schema) -> None:
     """Raise `DefinitionError` where clients would have to drop the tool (2026-07-28, server/tools, "x-mcp-header")."""
-    if "x-mcp-header" not in repr(schema):
-        return
-    from mcpcore.protocol.mirroring import header_map  # a registry of its own has no use for the protocol
-
     try:
         header_map(schema)
     except ValueError as exc:

@@ -35,9 +35,10 @@ from mcpcore.protocol.events import (
 from mcpcore.protocol.exchanges import Batch, Inbound, Outbound
 from mcpcore.protocol.fitting import decoder_of, encode_fitted, take_meta, without
 from mcpcore.protocol.messages import Incoming, Unanswered
-from mcpcore.protocol.mirroring import HeaderMap, mirror
+from mcpcore.protocol.mirroring import mirror
 from mcpcore.protocol.negotiation import Discover, Fail, Initialize, Settled, Step, VersionNegotiator
 from mcpcore.types._base import Object
+from mcpcore.types.header_map import HeaderMap
 from mcpcore.types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, Envelope, ErrorData, RequestId
 from mcpcore.types.lifecycle import (
     ClientCapabilities,

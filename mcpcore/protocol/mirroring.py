@@ -7,31 +7,25 @@ routes by them.
 
 import base64
 import binascii
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
 
+from mcpcore.types.header_map import HeaderMap
 from mcpcore.types.jsonrpc import HEADER_MISMATCH, ErrorData
 from mcpcore.types.methods import Method
 
 __all__ = [
-    "HeaderMap",
     "decode_value",
     "encode_value",
-    "header_map",
     "method_mismatch",
     "mirror",
     "mismatch",
     "version_mismatch",
 ]
 
-HeaderMap = Mapping[tuple[str, ...], str]
-"""Where in a tool's arguments a mirrored value stands, and the name of its header, in lower case."""
-
-_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _PREFIX: Final = "=?base64?"
 _SUFFIX: Final = "?="
 _SAFE: Final = (1 - 2**53, 2**53 - 1)
@@ -64,67 +58,6 @@ def decode_value(value: str) -> str:
     if base64.b64encode(data).decode("ascii") != encoded:
         raise ValueError("its base64 is not canonical")
     return data.decode("utf-8")
-
-
-def header_map(schema: Mapping[str, Any]) -> HeaderMap:
-    """Find the ``x-mcp-header`` annotations of a tool's input schema.
-
-    Raises:
-        ValueError: One breaks a rule of "Schema Extension"; a client leaves the tool out, a server refuses to register it.
-    """
-    found = dict(_annotations(schema, ()))
-    names = [name.lower() for name in found.values()]
-    if len(set(names)) != len(names):
-        raise ValueError("two parameters have the same x-mcp-header")
-    if _count(schema) != len(found):
-        raise ValueError("x-mcp-header stands where no chain of properties leads")
-    return {path: f"mcp-param-{name.lower()}" for path, name in found.items()}
-
-
-_DATA: Final = ("default", "examples", "enum")  # members of a schema that hold data and no schemas
-
-
-def _annotations(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    for name, value in _members(_members(schema).get("properties")).items():
-        inner, here = _members(value), (*path, str(name))
-        if "x-mcp-header" in inner:
-            header = inner["x-mcp-header"]
-            if not isinstance(header, str) or not _TOKEN.fullmatch(header):
-                raise ValueError(f"x-mcp-header of {'.'.join(here)} is no header name: {header!r}")
-            if not _primitive(inner.get("type")):
-                raise ValueError(f"x-mcp-header of {'.'.join(here)}: only strings, integers and booleans are mirrored")
-            yield here, header
-        yield from _annotations(inner, here)
-
-
-def _members(value: Any) -> dict[Any, Any]:
-    """The members of an object; none if it is something else."""
-    match value:
-        case {**members}:
-            return members
-        case _:
-            return {}
-
-
-def _primitive(kinds: Any) -> bool:
-    match kinds:
-        case [*named]:
-            wanted = [kind for kind in named if kind != "null"]
-        case named:
-            wanted = [named]
-    return len(wanted) == 1 and wanted[0] in ("string", "integer", "boolean")
-
-
-def _count(value: Any) -> int:
-    """Count annotations wherever schemas may stand."""
-    match value:
-        case {**members}:
-            own = 1 if "x-mcp-header" in members else 0
-            return own + sum(_count(inner) for key, inner in members.items() if key not in _DATA)
-        case [*items]:
-            return sum(map(_count, items))
-        case _:
-            return 0
 
 
 def mirror(row: Method, version: str, params: Any, headers: HeaderMap | None) -> dict[str, str]:
@@ -235,7 +168,11 @@ def _arguments(params: Any) -> Any:
 
 def _at(arguments: Any, path: tuple[str, ...]) -> Any:
     for name in path:
-        arguments = _members(arguments).get(name)
+        match arguments:
+            case {**members}:
+                arguments = members.get(name)
+            case _:
+                return None
     return arguments
 
 

@@ -9,8 +9,8 @@ from mcpcore.limits import Limits
 from mcpcore.protocol.answers import Stamps
 from mcpcore.protocol.connection import check_versions
 from mcpcore.protocol.fitting import decoder_of
-from mcpcore.protocol.mirroring import HeaderMap
 from mcpcore.protocol.request_meta import RequestMetaReader
+from mcpcore.types.header_map import HeaderMap
 from mcpcore.types.lifecycle import Implementation, ServerCapabilities
 from mcpcore.types.methods import Direction, Method, declared, methods_of
 from mcpcore.versions import LEGACY_VERSIONS, MODERN_VERSIONS, VERSIONS

@@ -6,7 +6,7 @@
 import logging
 from collections.abc import Iterable
 
-from mcpcore.protocol.mirroring import HeaderMap, header_map
+from mcpcore.types.header_map import HeaderMap, header_map
 from mcpcore.types.tools import Tool
 
 __all__ = ["learn_mirrors"]

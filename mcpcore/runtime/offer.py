@@ -7,10 +7,10 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from mcpcore.limits import Limits
-from mcpcore.protocol.mirroring import HeaderMap, header_map
 from mcpcore.protocol.server import ServerConfig
 from mcpcore.providers.options import check_options, one_of
 from mcpcore.providers.registry import Registry
+from mcpcore.types.header_map import HeaderMap, header_map
 from mcpcore.types.lifecycle import Implementation, ListChangedCapability, ResourcesCapability, ServerCapabilities
 from mcpcore.versions import LEGACY_VERSIONS, MODERN_VERSIONS
 

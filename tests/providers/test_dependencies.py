@@ -52,6 +52,10 @@ class Source:
         raise AssertionError("nothing is yielded here")
 
     notify_from_thread = notify
+    is_open = True
+
+    async def shielded(self, close: Callable[[], Any], /) -> None:
+        raise AssertionError("there is no generator here")
 
 
 async def call(registry: Registry, source: Any = None, arguments: bytes = b"{}") -> CallToolResult:

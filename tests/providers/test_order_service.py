@@ -81,6 +81,10 @@ class Client:
         raise AssertionError("nothing is yielded here")
 
     notify_from_thread = notify
+    is_open = True
+
+    async def shielded(self, close: Callable[[], Any], /) -> None:
+        raise AssertionError("there is no generator here")
 
     async def progress(self, progress: float, *, total: float | None = None) -> None:
         self.told.append((progress, total))

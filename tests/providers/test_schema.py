@@ -22,7 +22,6 @@ import pytest
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from mcpcore.exceptions import DefinitionError, McpError
-from mcpcore.protocol.mirroring import header_map
 from mcpcore.providers.markers import Param
 from mcpcore.providers.schema import (
     ArgumentsCodec,
@@ -33,6 +32,7 @@ from mcpcore.providers.schema import (
     arguments_codec,
     value_codec,
 )
+from mcpcore.types.header_map import header_map
 
 
 class Status(enum.Enum):
