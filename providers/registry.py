@@ -68,8 +68,8 @@ _LISTS: Final[dict[Kind, str]] = {
 
 _UNSAID: Final = (ToolDeclaration(), PromptDeclaration())
 _NAMESPACE: Final[Row] = (
-    "a text of A-Z a-z 0-9 _ - .",
-    lambda value: isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9_.-]+", value) is not None,
+    "a text of A-Z a-z 0-9 _ - . and not of dots alone",
+    lambda value: isinstance(value, str) and re.fullmatch(r"(?!\.+$)[A-Za-z0-9_.-]+", value) is not None,
 )
 H = TypeVar("H", bound=Handler)
 _ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
@@ -97,8 +97,7 @@ class Registry:
     Attributes:
         skipped: What was not taken, and why.
         generation: Changes whenever a list may have changed.
-        serving: Set while a server uses the registry: a name that is registered again then replaces the handler, with a
-            warning, where it would raise `DuplicateName` before.
+        serving: A server uses the registry, see `serve`.
 
     Methods may be called from any thread.
     """
@@ -136,6 +135,7 @@ class Registry:
         self.skipped: list[Skipped] = []
         self.generation = 0
         self.serving = False
+        self._singly: Counter[tuple[Kind, bool]] = Counter()  # by kind and whether it was taken, until it is served
         self._tables: dict[Kind, dict[Any, Any]] = {kind: {} for kind in _LABELS}
         self._lists: dict[tuple[Kind, str], list[Any]] = {}
         self._spellings: dict[str, str] | None = None
@@ -255,6 +255,17 @@ class Registry:
                 for handler in other.handlers()
             ]
         )
+
+    def serve(self) -> None:
+        """A server begins to use the registry.
+
+        What was registered one by one is counted in the log now, as `include` and `mount` do at once. From now on a name
+        that is registered again replaces the handler, with a warning, where it would raise `DuplicateName` before.
+        """
+        if not self.serving:
+            self.serving = True
+            for kind in _LABELS:
+                self._summarise(kind, self._singly[kind, True], self._singly[kind, False])
 
     def remove(self, kind: Kind, name: str) -> None:
         """Take a handler away. Calls that run already are not disturbed.
@@ -402,7 +413,8 @@ class Registry:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _register(self, function: Any, declaration: Declaration) -> None:
-        self._accept([self._made(function, declaration)])
+        handler = self._made(function, declaration)
+        self._singly[handler.kind, bool(self._accept([handler]))] += 1
 
     def _made(self, function: Any, declaration: Declaration) -> Handler:
         """Return the handler for a function, by what a decorator declared on it where nothing is said now."""

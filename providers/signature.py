@@ -225,6 +225,10 @@ def inspect_callable(
 
 
 def _check_parameters(function: Any, signature: inspect.Signature, kind: Kind, where: str) -> None:
+    if hasattr(function, "dispatch") and hasattr(function, "registry"):
+        raise DefinitionError(
+            f"{where}: functools.singledispatch chooses by position, and arguments come by name; wrap it in a def"
+        )
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"

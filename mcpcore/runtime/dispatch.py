@@ -98,7 +98,7 @@ class Dispatcher:
         if event.method.name != "tools/call":
             return event.method.name not in LISTS
         tool = self._registry.find_tool(event.params.name, event.scope.principal if event.scope is not None else None)
-        return tool is not None and (bool(tool.homes) or not tool.never_waits)
+        return tool is not None and (not tool.never_waits or _is_surrounded(tool))
 
     def _send(self, request: Request, result: Any) -> None:
         connection, id = request.session.connection, request.event.id
@@ -138,27 +138,27 @@ class Dispatcher:
             granted: frozenset[str] = getattr(request.principal, "scopes", frozenset())
             if missing := [scope for scope in tool.declaration.scopes if scope not in granted]:
                 raise InsufficientScope(*missing)
-        return await self._invoke(tool, request)
+        return await self._at_home(self._invoke, tool, request)
 
     async def _read_resource(self, request: Request) -> Any:
         uri = request.event.params.uri
         found = self._registry.match_resource(uri, request.principal)
         if found is None or not found.is_offered(request.caller.version):
             raise ResourceNotFound(uri)
-        return await self._invoke(found, request)
+        return await self._at_home(self._invoke, found, request)
 
     async def _get_prompt(self, request: Request) -> Any:
         name = request.event.params.name
         prompt = self._registry.find_prompt(name, request.principal)
         if prompt is None or not prompt.is_offered(request.caller.version):
             raise McpError(INVALID_PARAMS, f"Unknown prompt: {name}")
-        return await self._invoke(prompt, request)
+        return await self._at_home(self._invoke, prompt, request)
 
     async def _complete(self, request: Request) -> Any:
         params: CompleteParams = request.event.params
         handler = self._registry.find_completion(params.ref, params.argument.name, request.principal)
         if handler is not None and handler.is_offered(request.caller.version):
-            return await (self._at_home(self._run, handler, request) if handler.homes else self._run(handler, request))
+            return await self._at_home(self._run, handler, request)
         ref = params.ref
         if isinstance(ref, PromptReference):
             if self._registry.find_prompt(ref.name, request.principal) is None:
@@ -188,8 +188,6 @@ class Dispatcher:
 
     async def _invoke(self, handler: Any, request: Request) -> Any:
         """Run a handler that may ask the client, by `Context` or by returning an `InputRequiredResult` itself."""
-        if handler.homes and request.home is None:
-            return await self._at_home(self._invoke, handler, request)
         if request.event.params.request_state is not None:
             _ = request.answers  # a state that was not made for this request is refused before the handler sees it
         result = await self._run(handler, request)
@@ -201,10 +199,15 @@ class Dispatcher:
             return await self._run_again(handler, request, result)
         return None  # nobody waits for it any more
 
-    async def _at_home(self, run: Callable[[Any, Request], Awaitable[Any]], handler: Any, request: Request) -> Any:
-        """Run a handler that was mounted, with what the servers that it comes from have around it."""
-        request.home = handler.homes[-1]
+    def _at_home(self, run: Callable[[Any, Request], Awaitable[Any]], handler: Any, request: Request) -> Awaitable[Any]:
+        """Run a handler with what the servers that it was mounted from have around it."""
+        if handler.homes:
+            request.home = handler.homes[-1]
+            if _is_surrounded(handler):
+                return self._surrounded(run, handler, request)
+        return run(handler, request)
 
+    async def _surrounded(self, run: Callable[[Any, Request], Awaitable[Any]], handler: Any, request: Request) -> Any:
         async def call(message: Any) -> Any:
             message.home = request.home  # a middleware may have put another message in its place
             return await run(handler, message)
@@ -265,6 +268,11 @@ class Dispatcher:
         threads = self._threads.get(None)
         if threads is not None:
             threads.dismiss()
+
+
+def _is_surrounded(handler: Any) -> bool:
+    """One of the servers that it was mounted from does something around its calls."""
+    return any(server.surrounds_calls for server in handler.homes)
 
 
 def _wrapped(middleware: Middleware, call_next: Next) -> Next:

@@ -197,6 +197,11 @@ class Server:
         return self.registry.provider.state == "stateless"
 
     @property
+    def surrounds_calls(self) -> bool:
+        """Something of its own happens around calls of its handlers, wherever they are mounted."""
+        return bool(self.middleware) or self.lifespan.exists
+
+    @property
     def versions(self) -> tuple[str, ...]:
         """The protocol revisions that it speaks."""
         return self._offer.versions
@@ -315,7 +320,7 @@ class Server:
         return session
 
     def _session(self, info: ChannelInfo) -> Session:
-        self.registry.serving = True
+        self.registry.serve()
         one_shot = info.one_shot and info.session is None
         config = self._offer.config(handshake_only=info.handshake_only)
         connection = ServerConnection(config, one_shot=one_shot, session_version=info.session_version)
@@ -443,7 +448,7 @@ class Server:
             DuplicateName: A name is taken.
             SkippedHandlers: Something is not taken, and ``on_skip`` is "error".
         """
-        if isinstance(other, Registry):
+        if not isinstance(other, Server):
             self.registry.mount(other, namespace=namespace)
             return
         if other.auth is not None and self.auth is None:

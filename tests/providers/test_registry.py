@@ -303,6 +303,28 @@ def test_one_line_per_kind_tells_what_was_registered(caplog: pytest.LogCaptureFi
     ]
 
 
+def test_what_was_registered_one_by_one_is_counted_once_when_it_is_served(caplog: pytest.LogCaptureFixture) -> None:
+    registry = Registry("sync")
+
+    async def waits() -> str:
+        return ""
+
+    with caplog.at_level(logging.INFO, "mcpcore.registry"):
+        for name in ("a", "b", "c"):
+            registry.tool(nothing, name=name)
+        registry.prompt(waits)
+        registry.tool(waits)
+        registry.include(Base())
+        caplog.clear()
+        registry.serve()
+        registry.tool(nothing, name="late")
+        registry.serve()
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "Registered tools: 3 (1 skipped)"),
+        ("WARNING", "No prompts registered: all 1 were skipped"),
+    ]
+
+
 # -- modes ---------------------------------------------------------------------------------------------------------
 
 R1, R2, R3 = "awaitable-return", "imperative-return", "bidirectional-parameter"
@@ -536,7 +558,7 @@ def test_a_name_is_registered_once_and_replaced_with_a_warning_while_serving(
     register_once(registry)
     with pytest.raises(DuplicateName, match="is defined twice"):
         register_once(registry)
-    registry.serving = True
+    registry.serve()
     register_once(registry)
     assert len(registry.handlers()) == 1
     assert f"Replaced {kind}" in caplog.text
@@ -546,7 +568,7 @@ def test_replacing_keeps_the_place_in_the_list() -> None:
     registry = Registry()
     for name in ("a", "b", "c"):
         registry.tool(nothing, name=name)
-    registry.serving = True
+    registry.serve()
     registry.tool(nothing, name="a", description="new")
     assert names(registry) == ["a", "b", "c"]
     assert registry.list("tool", LEGACY)[0].description == "new"
@@ -576,7 +598,7 @@ def test_twins_that_come_together_are_twins_on_a_registry_that_is_served(caplog:
 
     registry = Registry()
     registry.tool(nothing, name="f")
-    registry.serving = True
+    registry.serve()
     with caplog.at_level(logging.INFO, "mcpcore.registry"):
         registry.include(Twins())
     (handler,) = registry.handlers()
@@ -1123,7 +1145,7 @@ def test_mounted_handlers_are_selected_by_the_registry_that_takes_them() -> None
     assert [skipped.name for skipped in root.skipped] == ["ns_nothing"]
 
 
-@pytest.mark.parametrize("namespace", ["", "a b", "a/b", 5, ["a"]])
+@pytest.mark.parametrize("namespace", ["", "a b", "a/b", ".", "..", 5, ["a"]])
 def test_a_namespace_is_part_of_a_name(namespace: Any) -> None:
     with pytest.raises(DefinitionError, match=r"namespace=.*: give a text of A-Z"):
         Registry().mount(Registry(), namespace=namespace)

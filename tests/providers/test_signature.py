@@ -619,6 +619,7 @@ def clash(a: Annotated[int, Param(alias="b")], b: int) -> None: ...
         (Tools.__dict__["on_class"], "is no handler"),
         (5, "is no handler"),
         (iter, "no signature"),
+        (functools.singledispatch(lambda text: text), "wrap it in a def"),
     ],
 )
 def test_what_cannot_be_a_handler_is_refused_with_what_would_work(function: Any, says: str) -> None:
