@@ -243,23 +243,25 @@ async def test_reports_in_a_row_share_one_turn_of_the_event_loop_for_a_milliseco
             await anyio.lowlevel.checkpoint()
 
     @server.tool
-    async def work(ctx: Context) -> list[int]:
-        counts = []
+    async def work(ctx: Context) -> list[bool]:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(take_turns)
-            for number, later in enumerate((0.0, 0.0, 0.0005, 0.0006, 0.0), 1):
-                now[0] += later
+            given, progress = [], 0
+            for later in (0.00101, 0.00001):  # seconds between two reports
+                await ctx.progress(progress := progress + 1)
                 before = turns[0]
-                await ctx.progress(number)
-                counts.append(min(turns[0] - before, 1))
+                for _ in range(40):
+                    now[0] += later
+                    await ctx.progress(progress := progress + 1)
+                given.append(turns[0] > before)
             tasks.cancel_scope.cancel()
-        return counts
+        return given
 
     told: list[float] = []
     with anyio.fail_after(5):
         async with Client(server) as client:
             result = await client.call_tool("work", on_progress=lambda progress, *_: told.append(progress))
-    assert (result.text, told) == ("[1,0,0,1,0]", [1, 2, 3, 4, 5])
+    assert (result.text, told) == ("[true,false]", list(range(1, 83)))
 
 
 # -- log messages ----------------------------------------------------------------------------------------------------
