@@ -450,8 +450,9 @@ def test_what_a_type_decodes_it_encodes_to_something_its_schema_accepts(data: st
     assert writer.errors(builtins, data_) == []
     assert Validator(writer.schema).is_valid(builtins)
     assert msgspec.json.decode(data_) == builtins
-    again = value_codec(tp, mode="input").decode(builtins) if tp is not Model else value
-    assert repr(again) == repr(value) or again == value
+    if f"{__name__}.Person" not in repr(tp):  # it is read by one name and written by another
+        again = reader.decode(builtins)
+        assert repr(again) == repr(value) or again == value
 
 
 small = st.integers(-9, 9)
