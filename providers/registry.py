@@ -1,4 +1,4 @@
-"""The table of accepted handlers: names in, handlers and lists out. It needs no server and no event loop."""
+"""Registering handlers: what fits is taken, what does not is told. It needs no server and no event loop."""
 
 import logging
 import re
@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from threading import RLock
 from types import ModuleType
-from typing import Any, Final, Literal, TypeVar, Unpack, overload
-from urllib.parse import quote
+from typing import Any, Final, Literal, Unpack, overload
 
-import msgspec
 from msgspec.structs import replace
 
 from mcpcore.exceptions import DefinitionError, DuplicateName, SkippedHandlers
 from mcpcore.providers.annotations import enclosing_names
+from mcpcore.providers.catalogue import Catalogue
 from mcpcore.providers.declarations import (
     CompleteOptions,
     Declaration,
@@ -28,22 +27,13 @@ from mcpcore.providers.declarations import (
 )
 from mcpcore.providers.fields import Rename
 from mcpcore.providers.handler import Handler, Settings
-from mcpcore.providers.handlers import (
-    CompletionHandler,
-    PromptHandler,
-    ResourceHandler,
-    TemplateHandler,
-    ToolHandler,
-    make_handler,
-)
+from mcpcore.providers.handlers import ToolHandler, make_handler
 from mcpcore.providers.lint import Finding, lint
 from mcpcore.providers.namespaces import below
 from mcpcore.providers.options import FLAG, Row, check_option, instance, one_of, or_none
 from mcpcore.providers.scanning import marked
 from mcpcore.providers.selection import Provider, ServerState, ServerType, Skipped
 from mcpcore.providers.signature import Kind
-from mcpcore.types.completion import PromptReference, ResourceTemplateReference
-from mcpcore.versions import VERSIONS
 
 __all__ = ["Registry"]
 
@@ -58,25 +48,15 @@ _LABELS: Final[dict[Kind, str]] = {
     "completion": "completions",
 }
 
-_LISTS: Final[dict[Kind, str]] = {
-    # kind: the member of a list result
-    "tool": "tools",
-    "resource": "resources",
-    "template": "resourceTemplates",
-    "prompt": "prompts",
-}
-
 _UNSAID: Final = (ToolDeclaration(), PromptDeclaration())
 _NAMESPACE: Final[Row] = (
     "a text of A-Z a-z 0-9 _ - . and not of dots alone",
     lambda value: isinstance(value, str) and re.fullmatch(r"(?!\.+$)[A-Za-z0-9_.-]+", value) is not None,
 )
-H = TypeVar("H", bound=Handler)
-_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 
 
-class Registry:
-    """Handlers by kind and name, in the order of registration.
+class Registry(Catalogue):
+    """Takes functions as handlers, as far as they fit the kind of server that it is for.
 
     Args:
         type: "sync" takes only ``def``, "async" only ``async def``, "auto" both.
@@ -96,7 +76,6 @@ class Registry:
 
     Attributes:
         skipped: What was not taken, and why.
-        generation: Changes whenever a list may have changed.
         serving: A server uses the registry, see `serve`.
 
     Methods may be called from any thread.
@@ -117,6 +96,7 @@ class Registry:
         on_error: Callable[[Handler, BaseException], None] | None = None,
         strict_names: bool = True,
     ) -> None:
+        super().__init__()
         check_option("scan", scan, FLAG)
         check_option("on_skip", on_skip, one_of("warn", "error", "ignore"))
         self.provider = Provider(type, state)
@@ -133,14 +113,8 @@ class Registry:
         self.scan = scan
         self.on_skip = on_skip
         self.skipped: list[Skipped] = []
-        self.generation = 0
         self.serving = False
         self._singly: Counter[tuple[Kind, bool]] = Counter()  # by kind and whether it was taken, until it is served
-        self._tables: dict[Kind, dict[Any, Any]] = {kind: {} for kind in _LABELS}
-        self._lists: dict[tuple[Kind, str], list[Any]] = {}
-        self._spellings: dict[str, str] | None = None
-        self._visibility: bool | None = None
-        self._subscribers: list[Callable[[Kind], None]] = []
         self._lock = RLock()
 
     # -- registering -------------------------------------------------------------------------------------------------
@@ -287,123 +261,11 @@ class Registry:
             del table[key]
         self._changed({kind})
 
-    # -- looking up --------------------------------------------------------------------------------------------------
-
-    def list(self, kind: Kind, version: str, principal: Any = None) -> Sequence[Any]:
-        """Return what is published about the handlers of one kind, in order. Not to be changed by the caller.
-
-        Args:
-            kind: "tool", "resource", "template" or "prompt".
-            version: The revision that is spoken; output schemas depend on it.
-            principal: Who asks, for handlers that are not shown to everyone.
-        """
-        if kind not in _LISTS:
-            raise ValueError(f"there is no list of {kind!r}; there are {', '.join(_LISTS)}")
-        lists = self._lists
-        if (kind, version) in lists:
-            return lists[kind, version]
-        if version not in VERSIONS:
-            raise ValueError(f"there is no revision {version!r}; there are {', '.join(VERSIONS)}")
-        handlers = tuple(self._tables[kind].values())
-        found = [
-            handler.describe(version)
-            for handler in handlers
-            if handler.is_visible(principal) and handler.is_offered(version)
-        ]
-        if all(handler.declaration.visible is None for handler in handlers):
-            lists[kind, version] = found
-        return found
-
-    def find_tool(self, name: str, principal: Any = None) -> ToolHandler | None:
-        """Return the tool of that name; None where there is none that ``principal`` may know of."""
-        return _shown(self._tables["tool"].get(name), principal)
-
-    def secrets(self, tool: str) -> frozenset[str]:
-        """Return which arguments of the tool of that name are kept out of records, whoever may know of the tool."""
-        handler: ToolHandler | None = self._tables["tool"].get(tool)
-        return frozenset() if handler is None else handler.secrets
-
-    def find_prompt(self, name: str, principal: Any = None) -> PromptHandler | None:
-        """Return the prompt of that name; None where there is none that ``principal`` may know of."""
-        return _shown(self._tables["prompt"].get(name), principal)
-
-    def match_resource(self, uri: str, principal: Any = None) -> ResourceHandler | None:
-        """Return the resource at ``uri``: a fixed one, else the first template that matches; None where there is none.
-
-        URIs are compared as they are, except that spaces and letters outside ASCII may be percent-encoded on one side.
-        """
-        fixed = self._tables["resource"]
-        handler = fixed.get(uri) or fixed.get(self._respelled(uri))
-        if handler is not None:
-            return _shown(handler, principal)
-        for template in tuple(self._tables["template"].values()):
-            if template.template.match(uri) is not None and template.is_visible(principal):
-                found: TemplateHandler = template
-                return found
-        return None
-
-    def is_hidden(self, uri: str, principal: Any) -> bool:
-        """Tell whether changes at ``uri`` are kept from ``principal``, because to be told of them is to be told of it.
-
-        Where something is hidden from somebody, what is unknown counts as hidden: the two must not differ.
-        """
-        return self.has_visibility and self.match_resource(uri, principal) is None
-
-    def find_completion(
-        self, ref: PromptReference | ResourceTemplateReference, argument: str, principal: Any = None
-    ) -> CompletionHandler | None:
-        """Return the function that completes ``argument`` of ``ref``, else the one for all its arguments, else None."""
-        if isinstance(ref, PromptReference):
-            key, target = ("prompt", ref.name), self._tables["prompt"].get(ref.name)
-        else:
-            key, target = ("uri", ref.uri), self._tables["template"].get(ref.uri)
-        if target is not None and not target.is_visible(principal):
-            return None
-        table = self._tables["completion"]
-        found: CompletionHandler | None = table.get((*key, argument)) or table.get((*key, None))
-        return found
-
-    def has(self, kind: Kind) -> bool:
-        """Tell whether there is any handler of that kind."""
-        return bool(self._tables[kind])
-
-    @property
-    def has_visibility(self) -> bool:
-        """Some handler is not shown to everyone, so lists depend on who asks."""
-        if self._visibility is None:
-            self._visibility = any(handler.declaration.visible is not None for handler in self.handlers())
-        return self._visibility
-
-    def handlers(self) -> tuple[Handler, ...]:
-        """Return all handlers, kind by kind."""
-        return tuple(handler for table in self._tables.values() for handler in tuple(table.values()))
-
     # -- reporting ---------------------------------------------------------------------------------------------------
-
-    def subscribe(self, callback: Callable[[Kind], None]) -> Callable[[], None]:
-        """Call ``callback`` with the kind, in the thread that made the change, whenever a list has changed.
-
-        Returns:
-            A function that ends it.
-        """
-        self._subscribers = [*self._subscribers, callback]
-
-        def unsubscribe() -> None:
-            self._subscribers = [each for each in self._subscribers if each is not callback]
-
-        return unsubscribe
-
-    def snapshot(self, version: str = VERSIONS[-1]) -> dict[str, Any]:
-        """Return everything that is published, as JSON-shaped builtins, to keep beside the code and to compare."""
-        return {name: msgspec.to_builtins(self.list(kind, version)) for kind, name in _LISTS.items()}
 
     def lint(self) -> Sequence[Finding]:
         """Return what could be said better about the handlers."""
         return lint(self.handlers())
-
-    def cost(self, version: str = VERSIONS[-1]) -> dict[str, int]:
-        """Return bytes per tool: each of them is sent to the model with every request."""
-        return {tool.name: len(msgspec.json.encode(tool)) for tool in self.list("tool", version)}
 
     def report(self) -> str:
         """Return what is registered and what is not, for people."""
@@ -482,22 +344,6 @@ class Registry:
         _logger.info(text, what.capitalize(), kept.signature.where, dropped.signature.where)
         return kept
 
-    def _changed(self, kinds: "set[Kind]") -> None:
-        if not kinds:
-            return
-        self._lists, self._spellings, self._visibility = {}, None, None
-        self.generation += 1
-        for kind in sorted(kinds):
-            for callback in self._subscribers:
-                callback(kind)
-
-    def _respelled(self, uri: str) -> str | None:
-        """Return the registered URI that differs from ``uri`` only in what is percent-encoded."""
-        spellings = self._spellings
-        if spellings is None:
-            spellings = self._spellings = {_spelled(each): each for each in tuple(self._tables["resource"])}
-        return spellings.get(_spelled(uri))
-
     def _summarise(self, kind: Kind, accepted: int, skipped: int) -> None:
         label = _LABELS[kind]
         if accepted:
@@ -514,11 +360,3 @@ class Registry:
             "type": self.provider.type,
             "state": self.provider.state,
         }
-
-
-def _shown(handler: H | None, principal: Any) -> H | None:
-    return handler if handler is not None and handler.is_visible(principal) else None
-
-
-def _spelled(uri: str) -> str:
-    return quote(uri, safe=_ASCII)
