@@ -433,9 +433,9 @@ class Server:
         self.registry.remove("tool", name)
 
     def mount(self, other: "Server | Registry", namespace: str | None = None) -> None:
-        """Take over the handlers of ``other``, under ``<namespace>_<name>``. They are merged now: calls cost no more.
+        """Take over the handlers of ``other``, under ``<namespace>_<name>``, merged with one's own now.
 
-        Of a server they find its lifespan, which is entered with this one's, and its middleware is around their calls,
+        A call costs no more for it, unless ``other`` has middleware or a lifespan. Of a server they find its lifespan, which is entered with this one's, and its middleware is around their calls,
         inside this server's. Lists, notifications, tokens and audit records are this server's own.
 
         Args:

@@ -1,6 +1,7 @@
 """A response by itself: who writes, who waits, and what becomes of what cannot be written."""
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -39,36 +40,39 @@ def event(data: bytes) -> Outgoing:
     return Outgoing(data, Kind.NOTIFICATION)
 
 
-async def test_a_stream_is_written_to_while_its_client_is_waited_for_undisturbed() -> None:
-    network = Network()
+@asynccontextmanager
+async def watched(network: Network) -> AsyncGenerator[Response]:
+    """A response whose client is waited for; it must be over in time."""
     response = Response(network.send, modern=True)
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(response.watch, network.receive, 60)
             await anyio.wait_all_tasks_blocked()
-            for number in range(3):
-                response.put(event(b"%d" % number))
-                response.wake()
-                await anyio.wait_all_tasks_blocked()
-            assert network.received == 1
-            response.put(Outgoing(b"last", Kind.RESPONSE))
+            yield response
+
+
+async def test_a_stream_is_written_to_while_its_client_is_waited_for_undisturbed() -> None:
+    network = Network()
+    async with watched(network) as response:
+        for number in range(3):
+            response.put(event(b"%d" % number))
             response.wake()
+            await anyio.wait_all_tasks_blocked()
+        assert network.received == 1
+        response.put(Outgoing(b"last", Kind.RESPONSE))
+        response.wake()
     assert b"".join(network.sent) == b"data: 0\n\ndata: 1\n\ndata: 2\n\ndata: last\n\n"
 
 
 async def test_what_is_put_in_at_once_is_written_at_once() -> None:
     network = Network()
-    response = Response(network.send, modern=True)
-    with anyio.fail_after(5):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(response.watch, network.receive, 60)
-            await anyio.wait_all_tasks_blocked()
-            for number in range(100):
-                response.put(event(b"%d" % number))
-                response.wake()
-            await anyio.wait_all_tasks_blocked()
-            assert len(network.sent) == 2  # the head, and all of them
-            network.left.set()
+    async with watched(network) as response:
+        for number in range(100):
+            response.put(event(b"%d" % number))
+            response.wake()
+        await anyio.wait_all_tasks_blocked()
+        assert len(network.sent) == 2  # the head, and all of them
+        network.left.set()
     assert response.is_lost
 
 
@@ -78,12 +82,8 @@ async def test_a_stream_that_cannot_be_written_is_given_up_and_said_so(caplog: p
             raise RuntimeError("a middleware of the host failed")
 
     network = Network(fail)
-    response = Response(network.send, modern=True)
-    with anyio.fail_after(5):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(response.watch, network.receive, 60)
-            await anyio.wait_all_tasks_blocked()
-            response.put(event(b"1"))
-            response.wake()
+    async with watched(network) as response:
+        response.put(event(b"1"))
+        response.wake()
     assert response.is_lost
     assert "could not be written" in caplog.text and "a middleware of the host failed" in caplog.text
