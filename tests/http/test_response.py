@@ -64,12 +64,14 @@ async def test_a_stream_is_written_to_while_its_client_is_waited_for_undisturbed
     assert b"".join(network.sent) == b"data: 0\n\ndata: 1\n\ndata: 2\n\ndata: last\n\n"
 
 
-async def test_what_is_put_in_at_once_is_written_at_once() -> None:
+async def test_what_is_put_in_at_once_is_written_at_once_by_one_task() -> None:
     network = Network()
     async with watched(network) as response:
+        tasks = len(anyio.get_running_tasks())
         for number in range(100):
             response.put(event(b"%d" % number))
             response.wake()
+        assert len(anyio.get_running_tasks()) == tasks + 1
         await anyio.wait_all_tasks_blocked()
         assert len(network.sent) == 2  # the head, and all of them
         network.left.set()

@@ -264,6 +264,23 @@ async def test_reports_in_a_row_share_one_turn_of_the_event_loop_for_a_milliseco
     assert (result.text, told) == ("[true,false]", list(range(1, 83)))
 
 
+async def test_reports_in_a_row_wake_one_task_to_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server("telling")
+    monkeypatch.setattr(context, "time", SimpleNamespace(monotonic=lambda: 5.0))
+
+    @server.tool
+    async def work(ctx: Context) -> int:
+        await ctx.progress(1)
+        before = len(anyio.get_running_tasks())
+        for number in range(2, 40):
+            await ctx.progress(number)
+        return len(anyio.get_running_tasks()) - before
+
+    with anyio.fail_after(5):
+        async with Client(server) as client:
+            assert (await client.call_tool("work", on_progress=lambda *_: None)).text == "1"
+
+
 # -- log messages ----------------------------------------------------------------------------------------------------
 
 
